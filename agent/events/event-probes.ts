@@ -4,6 +4,7 @@
  */
 import { realpathSync, statSync } from 'node:fs';
 import { release } from 'node:os';
+import { excerpt } from '../../common/base/printable.ts';
 import { CannotProfile } from '../base/cannot-profile.ts';
 import { identityOf } from '../files/root-directory.ts';
 import { WorkerClient } from '../workers/worker-client.ts';
@@ -202,7 +203,8 @@ function listRefused(refused: readonly RefusedSite[]): string {
 function notFound(spec: ProbeSpec, path: string, similar: readonly string[]): string {
   if (spec.kind === 'malloc')
     return `${path} has no function of an allocator, such as malloc or runtime.mallocgc`;
-  const what = spec.kind === 'usdt' ? `probe ${spec.provider}:${spec.name}` : `function ${spec.symbol}`;
+  const name = excerpt(spec.kind === 'usdt' ? `${spec.provider}:${spec.name}` : spec.symbol);
+  const what = `${spec.kind === 'usdt' ? 'probe' : 'function'} ${name}`;
   if (similar.length > 0) return `${path} has no ${what}; it has ${similar.join(', ')}`;
   return spec.kind === 'usdt'
     ? `${path} has no ${what}, nor any other: it was built without them`

@@ -5,6 +5,8 @@ import { forEachEntry, readStrings, readU64 } from '../../common/symbols/section
 
 const MAX_ENTRIES = 1 << 24;
 const ENTRY_BYTES = 24;
+/** Names that share a long end cost each of them all of it. */
+const MAX_NAME = 4096;
 export const STT_OBJECT = 1;
 export const STT_FUNC = 2;
 
@@ -21,16 +23,17 @@ export function forEachSymbol(
       forEachEntry(elf, section, { entryBytes: ENTRY_BYTES, limit: MAX_ENTRIES }, (view, at) => {
         if ((view.getUint8(at + 4) & 0xf) !== type || view.getUint16(at + 6, true) === 0) return;
         const name = textAt(strings, view.getUint32(at, true));
-        visit(name.replace(/@.*$/, ''), readU64(view, at + 8));
+        const version = name.indexOf('@');
+        visit(version < 0 ? name : name.slice(0, version), readU64(view, at + 8));
       });
     });
   }
 }
 
-/** Up to its zero byte. */
+/** Up to its zero byte; '' where that is far. */
 export function textAt(bytes: Buffer, at: number): string {
-  const end = bytes.indexOf(0, at);
-  return at < bytes.length && end >= 0 ? bytes.toString('utf8', at, end) : '';
+  const length = bytes.subarray(at, at + MAX_NAME).indexOf(0);
+  return length < 0 ? '' : bytes.toString('utf8', at, at + length);
 }
 
 /** Where in the file code of that address is; undefined: it is no code. */

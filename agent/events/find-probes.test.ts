@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { bufferSource } from '../../common/base/byte-source.ts';
+import { buildElf } from '../../common/elf/build-elf.ts';
 import { parseElf } from '../../common/elf/elf.ts';
 import { createProbeHandler, findAllocators, findFunctions } from './find-probes.ts';
 import { findUsdt } from './find-usdt.ts';
@@ -56,6 +57,37 @@ test('what is not there is told by what is called alike', () => {
   expect(found).toEqual([]);
   expect(similar.some((name) => name.startsWith('uv_run'))).toBe(true);
   expect(findUsdt(node, { provider: 'node', name: 'no_such' }).found).toEqual([]);
+});
+
+/** A table of symbols whose names are the ends of one text. */
+function withSharedNames(symbols: number, text: string): Uint8Array {
+  const entries = Buffer.alloc(24 * symbols);
+  for (let i = 0; i < symbols; i++) {
+    entries.writeUInt32LE(1 + (i % text.length), 24 * i);
+    entries[24 * i + 4] = 2;
+    entries.writeUInt16LE(1, 24 * i + 6);
+  }
+  return buildElf({
+    sections: [
+      { name: '.symtab', type: 2, link: 2, bytes: entries },
+      { name: '.strtab', type: 3, bytes: Buffer.from(`\0${text}\0`) },
+    ],
+  });
+}
+
+test('names that share a long end take no time of their square, and are cut where they are suggested', () => {
+  const elf = parseElf(bufferSource(withSharedNames(20_000, 'a'.repeat(200_000))));
+  const start = performance.now();
+  const search = (symbol: string) => findFunctions(elf, [], { symbol, offset: 0, isAtReturn: false });
+  expect(search('aaaa')).toMatchObject({ found: [], similar: [] });
+  expect(performance.now() - start).toBeLessThan(3000);
+
+  const { similar } = findFunctions(
+    parseElf(bufferSource(withSharedNames(100, `${'\x1b'.repeat(1000)}main`))),
+    [],
+    { symbol: 'MAIN', offset: 0, isAtReturn: false },
+  );
+  expect(similar).toEqual([`${'?'.repeat(99)}…`]);
 });
 
 test('a file that is cut short, or none, is told of, or has nothing', async () => {

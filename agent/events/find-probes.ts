@@ -3,6 +3,7 @@
  * put there for it (SystemTap's notes). In a worker: whoever owns the file may have made it up.
  */
 import { fstatSync } from 'node:fs';
+import { excerpt } from '../../common/base/printable.ts';
 import { ElfError, type ElfFile, parseElf } from '../../common/elf/elf.ts';
 import { readGoVersion } from '../../common/elf/go-build-info.ts';
 import { findGoPclntab } from '../../common/elf/go-pclntab.ts';
@@ -68,7 +69,7 @@ export function findFunctions(
       if (isOfGo || !addresses.has(address)) addresses.set(address, isOfGo ? ofGo : 'c');
       isMovedByGo ||= isOfGo && isAtReturn;
     } else if (similar.size < MAX_SIMILAR && name.toLowerCase().includes(lower))
-      similar.add(demangle(name, 'short'));
+      similar.add(excerpt(demangle(name, 'short')));
   };
   for (const file of [elf, ...others]) forEachFunction(file, visit);
   if (isMovedByGo) return { found: [], leftOut: 0, similar: [], isMovedByGo };

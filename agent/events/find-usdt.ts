@@ -2,6 +2,7 @@
  * Probes that a program's authors have put into it. Section .note.stapsdt has a note for each place, of its address, that of
  * .stapsdt.base as it was linked (prelinking may have moved both), that of a counter of listeners or 0, provider, name and arguments.
  */
+import { excerpt } from '../../common/base/printable.ts';
 import type { ElfFile } from '../../common/elf/elf.ts';
 import { readNotes } from '../../common/elf/notes.ts';
 import { forEachSymbol, ignoreDamage, offsetOfCode, STT_OBJECT } from './file-symbols.ts';
@@ -42,7 +43,7 @@ export function findUsdt(elf: ElfFile, { provider, name }: { provider: string; n
     );
     found.push({ offset, semaphore, arguments: places });
   }
-  const all = [...new Set(notes.map((note) => `${note.provider}:${note.name}`))];
+  const all = [...new Set(notes.map((note) => excerpt(`${note.provider}:${note.name}`)))];
   return answerOf(found, all.slice(0, MAX_SIMILAR), count);
 }
 

@@ -1,7 +1,8 @@
 /** The file that an event names: a path, a program, or a library by its name. */
-import { closeSync, existsSync, openSync, readdirSync, readSync } from 'node:fs';
+import { closeSync, existsSync, readdirSync, readSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { CannotProfile } from '../base/cannot-profile.ts';
+import { openRegular } from '../files/open-regular.ts';
 
 const LIBRARY_DIRECTORIES = [
   ...['x86_64', 'aarch64'].flatMap((machine) => [
@@ -46,7 +47,7 @@ function findLibrary(name: string): string | undefined {
 /** No script that starts the program, nor one for the linker. */
 function isElf(path: string): boolean {
   try {
-    const fd = openSync(path, 'r');
+    const fd = openRegular(path);
     try {
       const magic = Buffer.alloc(4);
       return readSync(fd, magic, 0, 4, 0) === 4 && magic.toString('latin1') === '\x7fELF';
@@ -66,9 +67,9 @@ function namesIn(directory: string): string[] {
   }
 }
 
-/** An open descriptor of the file for `use`, closed afterwards. Throws what the system says. */
+/** An open descriptor of the file for `use`, closed afterwards. Throws as {@link openRegular}. */
 export async function withOpenFile<T>(path: string, use: (fd: number) => Promise<T>): Promise<T> {
-  const fd = openSync(path, 'r');
+  const fd = openRegular(path);
   try {
     return await use(fd);
   } finally {

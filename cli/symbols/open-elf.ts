@@ -1,10 +1,11 @@
-import { closeSync, constants, fstatSync, openSync } from 'node:fs';
+import { closeSync } from 'node:fs';
 import { fdSource } from '../../agent/files/fd-source.ts';
+import { openRegular } from '../../agent/files/open-regular.ts';
 import { type ElfFile, parseElf } from '../../common/elf/elf.ts';
 
 /** Runs `use` with an ELF file that a person named; errors say which file it is about. */
 export async function withElf<T>(path: string, use: (elf: ElfFile) => T | Promise<T>): Promise<T> {
-  const fd = openRegularFile(path);
+  const fd = openNamed(path);
   try {
     return await use(parseElf(fdSource(fd)));
   } catch (error) {
@@ -14,19 +15,15 @@ export async function withElf<T>(path: string, use: (elf: ElfFile) => T | Promis
   }
 }
 
-/** Without waiting for the other end of a pipe. */
-function openRegularFile(path: string): number {
-  let fd: number;
+function openNamed(path: string): number {
   try {
-    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    return openRegular(path);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw new Error(`${message}: name an executable or a shared library`);
     const hint = code === 'EACCES' ? ': run as a user who may, or as root' : '';
     throw new Error(`can't open ${path}: ${code === 'ENOENT' ? 'there is no such file' : message}${hint}`);
   }
-  if (fstatSync(fd).isFile()) return fd;
-  closeSync(fd);
-  throw new Error(`${path} is no regular file: name an executable or a shared library`);
 }
 
 /** `what` names the flag or argument in the error. */
