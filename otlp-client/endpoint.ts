@@ -1,8 +1,8 @@
 /** Reads what settings say of a receiver: its address, headers and certificates. Each throws {@link BadSetting}. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 import { BadSetting } from '../common/base/bad-setting.ts';
+import { readSettingFile } from './setting-file.ts';
 
 /** Bundles of certificates are a few hundred KiB. */
 const MAX_FILE_BYTES = 16 << 20;
@@ -16,12 +16,9 @@ const SYSTEM_CA_FILES = [
   '/etc/ssl/cert.pem',
 ];
 
-function readSettingFile(path: string, flag: string): Buffer {
+function readNamed(path: string, flag: string): Buffer {
   try {
-    const { size } = statSync(path);
-    if (size > MAX_FILE_BYTES)
-      throw new Error(`${size} bytes, more than the ${MAX_FILE_BYTES} that are read`);
-    return readFileSync(path);
+    return readSettingFile(path, MAX_FILE_BYTES);
   } catch (error) {
     throw new BadSetting(`can't read ${path}, which --${flag} names: ${(error as Error).message}`);
   }
@@ -69,7 +66,7 @@ export function parseHeader(text: string, where: string): [string, string] {
 /** Blank lines and lines that start with # are left out. */
 export function readHeadersFile(path: string, flag: string): [string, string][] {
   const headers: [string, string][] = [];
-  for (const [i, line] of readSettingFile(path, flag).toString('utf8').split('\n').entries()) {
+  for (const [i, line] of readNamed(path, flag).toString('utf8').split('\n').entries()) {
     const text = line.trim();
     if (text === '' || text.startsWith('#')) continue;
     headers.push(parseHeader(text, `line ${i + 1} of ${path} (--${flag})`));
@@ -78,7 +75,7 @@ export function readHeadersFile(path: string, flag: string): [string, string][] 
 }
 
 export function readCertificates(path: string, flag: string): Buffer {
-  const pem = readSettingFile(path, flag);
+  const pem = readNamed(path, flag);
   try {
     new X509Certificate(pem);
   } catch (error) {
@@ -90,7 +87,7 @@ export function readCertificates(path: string, flag: string): Buffer {
 }
 
 export function readKey(path: string, flag: string): { pem: Buffer; key: KeyObject } {
-  const pem = readSettingFile(path, flag);
+  const pem = readNamed(path, flag);
   try {
     return { pem, key: createPrivateKey(pem) };
   } catch (error) {
@@ -104,7 +101,7 @@ export function systemAuthorities(env: Record<string, string | undefined>): Buff
   const named = env['SSL_CERT_FILE'];
   for (const path of named ? [named] : SYSTEM_CA_FILES) {
     try {
-      return readFileSync(path);
+      return readSettingFile(path, MAX_FILE_BYTES);
     } catch {
       // the next one, or Node's own list
     }

@@ -79,6 +79,7 @@ describe('what is wrong is told with its line', () => {
     ['collector:\n  child: true', expect.stringMatching(/^2: collector.child is no setting/)],
     ['agent:\n  a: [', expect.stringMatching(/^2: this is no YAML/)],
     ['agent:\n  verbose: true\n  verbose: true', expect.stringMatching(/^3: this is no YAML/)],
+    ['agent:\n  tls-ca: "a\\0b"', '2: a value has a NUL character: no setting has one'],
     ['- a', expect.stringMatching(/^1: the file is no list of settings/)],
   ])('%j', async (text, problem) => expect(await problemsOf(text)).toEqual([problem]));
 

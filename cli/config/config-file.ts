@@ -1,5 +1,4 @@
 /** The file that has settings of agent and collector: sections `agent` and `collector`, keys as flags are named. */
-import { readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { IGNORED_FLAGS } from '../../agent/settings/ignored-flags.ts';
 import { AGENT_SETTINGS } from '../../agent/settings/options.ts';
@@ -8,8 +7,16 @@ import { BadSetting } from '../../common/base/bad-setting.ts';
 import { closestNames } from '../../common/base/closest-names.ts';
 import { type Setting, settingName } from '../../common/base/setting.ts';
 import type { Environment, SettingLayer } from '../../common/base/setting-layers.ts';
+import { readSettingFile } from '../../otlp-client/setting-file.ts';
 import { isOtelCollectorConfig, settingsOfOtelCollector } from './otel-collector-config.ts';
-import { type ConfigEntry, type ConfigValue, isMapValue, Mistakes, readYaml } from './yaml-file.ts';
+import {
+  type ConfigEntry,
+  type ConfigValue,
+  isMapValue,
+  MAX_YAML_BYTES,
+  Mistakes,
+  readYaml,
+} from './yaml-file.ts';
 
 export interface ConfigFile {
   path: string;
@@ -31,7 +38,7 @@ export const FILE_SETTINGS: Record<'agent' | 'collector', readonly Setting[]> = 
 export function readConfigFile(path: string, env: Environment): ConfigFile {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readSettingFile(path, MAX_YAML_BYTES).toString('utf8');
   } catch (error) {
     throw new BadSetting(`can't read ${path}: ${(error as Error).message}`);
   }
@@ -57,10 +64,11 @@ export function parseConfig(text: string, path: string, env: Environment): Confi
 }
 
 function readSecret(path: string): string {
-  const { size } = statSync(path);
-  if (size > MAX_SECRET_BYTES)
-    throw new Error(`${path} has ${size} bytes, more than the ${MAX_SECRET_BYTES} that are read`);
-  return readFileSync(path, 'utf8');
+  try {
+    return readSettingFile(path, MAX_SECRET_BYTES).toString('utf8');
+  } catch (error) {
+    throw new Error(`can't read ${path}: ${(error as Error).message}`);
+  }
 }
 
 class FileLayer implements SettingLayer {

@@ -33,10 +33,18 @@ describe('substitution', () => {
     ['$${STRING_VALUE:-${STRING_VALUE}}', '${STRING_VALUE:-value}'],
     ['a $$ b', 'a $ b'],
     ['a $ b', 'a $ b'],
+    ['"${STRING_VALUE} $$ ${A ${"', 'value $ ${A ${'],
   ])('%s is %j', async (text, expected) => expect(await valueFor(text, env)).toBe(expected));
 
   it.each(['${1A}', '${STRING_VALUE:?error}', '${}'])('%s is an error', async (text) => {
     await expect(valueFor(text, env)).rejects.toThrow(/config\.yaml:2: .* is no reference/);
+  });
+
+  it('takes a time that grows with the text', async () => {
+    const begins = '${A'.repeat(200_000);
+    const start = performance.now();
+    expect(await valueFor(begins)).toBe(begins);
+    expect(performance.now() - start).toBeLessThan(5000);
   });
 
   it('reads secrets from files', async () => {

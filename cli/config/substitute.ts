@@ -4,6 +4,8 @@
  * as its Collector has it, for secrets.
  */
 
+import { excerpt } from '../../common/base/printable.ts';
+
 export interface SubstitutionSources {
   env: Record<string, string | undefined>;
   /** Text of a file; throws a sentence. */
@@ -15,14 +17,17 @@ const VARIABLE = /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s;
 
 /** Once: what is put in is not looked at again. A variable that is not set, or empty, is its default, or nothing. */
 export function substitute(text: string, { env, readFile }: SubstitutionSources): string {
-  return text.replace(REFERENCE, (whole, inner: string | undefined) => {
+  // behind the last end of a reference the pattern would look for one from each "${" on
+  const end = text.lastIndexOf('}') + 1;
+  const replaced = text.slice(0, end).replace(REFERENCE, (whole, inner: string | undefined) => {
     if (inner === undefined) return '$';
     if (inner.startsWith('file:')) return readFile(inner.slice('file:'.length)).replace(/\r?\n$/, '');
     const [, name, otherwise = ''] = VARIABLE.exec(inner) ?? [];
     if (name === undefined)
       throw new Error(
-        `${whole} is no reference: write \${NAME}, \${NAME:-default} or \${file:PATH}, and $$ for a "$"`,
+        `${excerpt(whole)} is no reference: write \${NAME}, \${NAME:-default} or \${file:PATH}, and $$ for a "$"`,
       );
     return env[name] || otherwise;
   });
+  return replaced + text.slice(end).replaceAll('$$', '$');
 }

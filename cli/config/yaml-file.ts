@@ -29,7 +29,7 @@ export const isMapValue = (value: ConfigValue): value is ConfigEntry[] =>
   Array.isArray(value) && value.length > 0 && typeof value[0] === 'object' && value[0] !== null;
 
 /** Settings take a few KiB. */
-const MAX_BYTES = 1 << 20;
+export const MAX_YAML_BYTES = 1 << 20;
 const MAX_DEPTH = 16;
 
 /** Collects what is wrong, each with its file and line, so that a person sees all of it at once. */
@@ -52,8 +52,8 @@ export class Mistakes {
 }
 
 export function readYaml(text: string, mistakes: Mistakes, sources: SubstitutionSources): ConfigEntry[] {
-  if (text.length > MAX_BYTES) {
-    mistakes.add(1, `the file has more than ${MAX_BYTES} bytes, and is not read`);
+  if (text.length > MAX_YAML_BYTES) {
+    mistakes.add(1, `the file has more than ${MAX_YAML_BYTES} bytes, and is not read`);
     return [];
   }
   const lines = new LineCounter();
@@ -113,6 +113,7 @@ class Reader {
     const written = isPlain ? (scalar.source ?? String(scalar.value)) : String(scalar.value);
     try {
       const text = substitute(written, this.#sources);
+      if (text.includes('\0')) throw new Error('a value has a NUL character: no setting has one');
       return text === '' && isPlain ? null : text;
     } catch (error) {
       this.#mistakes.add(this.#lineOf(scalar), (error as Error).message);

@@ -1,8 +1,9 @@
 /** Asks a collector's query API. */
-import { readFileSync } from 'node:fs';
+import { readSettingFile } from '../../otlp-client/setting-file.ts';
 
 export const DEFAULT_URL = 'http://127.0.0.1:11080';
 const TIMEOUT_MS = 60_000;
+const MAX_TOKEN_BYTES = 1 << 20;
 /** A debug file of a GiB takes its time. */
 const SEND_TIMEOUT_MS = 10 * 60_000;
 
@@ -58,7 +59,7 @@ function authorization(): Record<string, string> {
   const path = process.env['EVERYFRAME_TOKEN_FILE'];
   if (path === undefined || path === '') return {};
   try {
-    return { authorization: `Bearer ${readFileSync(path, 'utf8').trim()}` };
+    return { authorization: `Bearer ${readSettingFile(path, MAX_TOKEN_BYTES).toString('utf8').trim()}` };
   } catch (error) {
     throw new Error(`can't read ${path}, which EVERYFRAME_TOKEN_FILE names: ${(error as Error).message}`);
   }

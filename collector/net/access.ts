@@ -1,11 +1,11 @@
 /** Who may talk to the collector, and how: TLS and a bearer token, the same for each of its servers. */
 import { createHash, createPrivateKey, timingSafeEqual, X509Certificate } from 'node:crypto';
-import { closeSync, openSync, readSync } from 'node:fs';
 import type { IncomingHttpHeaders, RequestListener, Server } from 'node:http';
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Server as NetServer, Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
+import { readSettingFile } from '../../otlp-client/setting-file.ts';
 
 export interface Tls {
   /** PEM. */
@@ -192,29 +192,14 @@ export function readToken(path: string): string {
   return token;
 }
 
-/** Of a certificate, a key, a token; of a device that never ends too. */
+/** Of a certificate, a key, a token. */
 const MAX_SETTING_BYTES = 2 ** 20;
 
 function readSetting(flag: string, path: string): Buffer {
   try {
-    return readUpTo(path, MAX_SETTING_BYTES);
+    return readSettingFile(path, MAX_SETTING_BYTES);
   } catch (error) {
     throw new Error(`can't read ${path}, which --${flag} names: ${(error as Error).message}`);
-  }
-}
-
-/** A pipe is read too, as of a shell's `<(command)`. */
-function readUpTo(path: string, maxBytes: number): Buffer {
-  const file = openSync(path, 'r');
-  try {
-    const bytes = Buffer.alloc(maxBytes + 1);
-    let length = 0;
-    for (let got = -1; got !== 0 && length <= maxBytes; length += got)
-      got = readSync(file, bytes, length, bytes.length - length, null);
-    if (length > maxBytes) throw new Error(`it has more than ${maxBytes} bytes`);
-    return bytes.subarray(0, length);
-  } finally {
-    closeSync(file);
   }
 }
 
