@@ -67,16 +67,49 @@ it('is read from a pipe', async () => {
   expect((await loadProfiles(fifo)).profiles[0]!.samples).toMatchObject([{ value: 1000 }]);
 });
 
-it('is read by its content where its name does not tell the format', async () => {
-  await save(at('c.folded'));
-  await save(at('c.pb.gz'));
-  for (const name of ['c.folded', 'c.pb.gz']) {
+describe('a file whose name tells no format', () => {
+  it.each([
+    'a.folded',
+    'a.pb.gz',
+    'a.otlp',
+    'a.otlp.json',
+    'a.speedscope.json',
+    'a.firefox.json',
+    'a.trace.json',
+  ])('is read by its content as %s is', async (name) => {
+    if (name !== 'a.folded') await save(at(name));
     copyFileSync(at(name), at('cpu.out'));
-    expect((await loadOneType(at('cpu.out'))).samples.length, name).toBe(1);
-  }
-  writeFileSync(at('README'), 'of something else');
-  await expect(loadProfiles(at('README'))).rejects.toThrow('--from FORMAT says what it is');
-  await expect(loadProfiles(at('none'))).rejects.toThrow("none can't be read: ENOENT");
+    expect((await loadOneType(at('cpu.out'))).samples.length).toBe(1);
+  });
+
+  it('is read as folded stacks also where the first of them is longer than what is looked at', async () => {
+    writeFileSync(at('deep'), `app;${'f;'.repeat(40_000)}main 1\napp;main 1\n`);
+    expect((await loadOneType(at('deep'))).samples.length).toBe(2);
+  });
+
+  it.each([
+    ['README', 'of something else'],
+    ['users', 'root:x:0:0:root:/root:/bin/bash\n'],
+    ['hello', 'Hi\n'],
+    ['list', '\nHello\n'],
+    ['program', Buffer.concat([Buffer.from('7f454c46020101', 'hex'), Buffer.alloc(200_000)])],
+    ['picture.png', Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')],
+  ])('is refused where it looks like none: %s', async (name, content) => {
+    writeFileSync(at(name), content);
+    await expect(loadProfiles(at(name))).rejects.toThrow(
+      `${name} looks like no format that can be read (pprof, folded, otlp, `,
+    );
+    await expect(loadProfiles(at(name))).rejects.toThrow('): --from FORMAT says what it is');
+  });
+
+  it('is refused where it is empty, a report, or not there', async () => {
+    writeFileSync(at('nothing'), '');
+    await expect(loadProfiles(at('nothing'))).rejects.toThrow('nothing is empty');
+    await save(at('report.txt'));
+    copyFileSync(at('report.txt'), at('report'));
+    await expect(loadProfiles(at('report'))).rejects.toThrow('it is a report, which');
+    await expect(loadProfiles(at('none'))).rejects.toThrow("none can't be read: ENOENT");
+  });
 });
 
 describe('an output', () => {

@@ -222,7 +222,8 @@ async function readAll(
   let reading = known;
   let start: Buffer = Buffer.alloc(0);
   const decide = (): ProfileReading => {
-    const chosen = newReading(fileName, { ...options, from: formatByContent(start), isGuess: true });
+    const from = formatByContent(nameOf(fileName), start);
+    const chosen = newReading(fileName, { ...options, from, isGuess: true });
     chosen.push(start);
     return chosen;
   };

@@ -17,6 +17,7 @@ import { JsonScan } from './json-scan.ts';
 import { isPerfScript, PerfScriptReader } from './perf-script.ts';
 import { readPprof, writePprof } from './pprof.ts';
 import { PprofScan } from './pprof-scan.ts';
+import { protobufKind } from './protobuf-kind.ts';
 import { isSpeedscope, readSpeedscope, writeSpeedscope } from './speedscope.ts';
 import { TextLines } from './text-lines.ts';
 import { isCpuProfile, readCpuProfile } from './v8-cpu-profile.ts';
@@ -398,12 +399,28 @@ function readJson(bytes: Uint8Array, budget: ReadBudget): ProfileFile {
 }
 
 /**
- * Of a file without a name: by how it begins.
+ * Of a file whose name tells none: by how it begins.
+ *
  * @param start its first 64 KiB, unpacked
+ * @throws Error naming the formats that can be read where it is none of them
  */
-export function formatByContent(start: Uint8Array): string {
-  const text = new TextDecoder().decode(start.subarray(0, 4096)).trimStart();
+export function formatByContent(fileName: string, start: Uint8Array): string {
+  if (start.length === 0) throw new Error(`${fileName} is empty`);
+  const text = new TextDecoder().decode(start).trimStart();
   if (/^[[{]/.test(text)) return 'json';
   if (isPerfScript(start)) return 'perf-script';
-  return isFoldedLine(text.split('\n')[0]!) && !text.includes('\0') ? 'folded' : 'pprof';
+  if (REPORT.test(text) || (isFoldedLine(firstLine(text)) && !text.includes('\0'))) return 'folded';
+  const format = protobufKind(start);
+  if (format === undefined)
+    throw new Error(
+      `${fileName} looks like no format that can be read (${READABLE_FORMATS.join(', ')}): --from FORMAT says what it is`,
+    );
+  return format;
+}
+
+/** Of a stack that is longer than what there is of the file, as if its value had come. */
+function firstLine(text: string): string {
+  const end = text.indexOf('\n');
+  if (end >= 0) return text.slice(0, end);
+  return text.length >= SNIFF_BYTES / 2 && text.includes(';') ? `${text} 1` : text;
 }
