@@ -9,7 +9,7 @@ interface Reply {
   id: number | null;
   result?: {
     serverInfo?: { version: string };
-    tools?: { name: string }[];
+    tools?: { name: string; inputSchema: { additionalProperties?: boolean } }[];
     content?: { text: string }[];
     isError?: boolean;
   };
@@ -30,6 +30,8 @@ it('speaks its protocol: one version, every tool, errors by their codes', () => 
     request(3, 'nope'),
     request(4, 'tools/call', { name: 'timeline', arguments: {} }),
     request(5, 'tools/call', { name: 'no_such_tool', arguments: {} }),
+    request(6, 'tools/call', { name: 'what_uses_cpu', arguments: { type: 'off_cpu', idle: 'hide' } }),
+    request(7, 'tools/call', { name: 'is_the_data_complete' }),
   ];
   // nothing listens there
   const { stdout } = spawnSync(PROGRAM, ['mcp', '--url', '127.0.0.1:1'], {
@@ -64,6 +66,14 @@ it('speaks its protocol: one version, every tool, errors by their codes', () => 
   expect(byId(5)).toMatchObject({
     error: { code: -32602, message: expect.stringMatching(/what_is_sampled/) },
   });
+  expect(byId(6)).toMatchObject({
+    error: {
+      code: -32602,
+      message: expect.stringMatching(/what_uses_cpu: "idle"; there are range, .*transform, limit/),
+    },
+  });
+  expect(byId(2).result!.tools!.every((tool) => tool.inputSchema.additionalProperties === false)).toBe(true);
+  expect(byId(7).result!.isError).toBe(true);
   expect(byId(4).result).toMatchObject({
     isError: true,
     content: [{ text: expect.stringMatching(/no collector answers/) }],

@@ -1,6 +1,7 @@
 /** `everyframe mcp`: the query API as tools for a language model, over stdio. */
 import type { Command } from 'commander';
 import { TRANSFORMS } from '../../common/profile/filters/transform-list.ts';
+import { OFF_CPU } from '../../common/profile/model/thread-types.ts';
 import { addExamples } from '../program/examples.ts';
 import { productVersion } from '../program/program.ts';
 import { explainNothing } from '../query/other-types.ts';
@@ -44,7 +45,7 @@ export function registerMcp(program: Command): void {
 /** JSON-RPC's codes for a line that is not JSON, and for JSON that is not one of its messages. */
 const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
-/** What the protocol wants where there is no such tool. */
+/** What the protocol wants where there is no such tool, or no such argument of it. */
 const INVALID_PARAMS = -32602;
 
 /** The library drops lines that it can't read; whoever sent one waits for an answer. */
@@ -57,35 +58,37 @@ function answerBadLine(error: Error): void {
   process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } })}\n`);
 }
 
-const TOOLS: readonly string[] = [
-  'what_is_sampled',
-  'what_uses_cpu',
-  'who_calls',
-  'call_tree',
-  'what_waits',
-  'what_changed',
-  'timeline',
-  'is_the_data_complete',
-];
-
 type Transport = InstanceType<
   typeof import('@modelcontextprotocol/sdk/server/stdio.js').StdioServerTransport
 >;
 
+/** Names of tools, with those of their arguments. */
+type Tools = Map<string, readonly string[]>;
+
 /** An error of the protocol: the library answers with a tool's error, which a model would take for an answer. */
-function refuseUnknownTools(transport: Transport): void {
+function refuseUnknownNames(transport: Transport, tools: Tools): void {
   const { onmessage } = transport;
   transport.onmessage = (message) => {
-    const name =
-      'id' in message && 'method' in message && message.method === 'tools/call' && message.params?.['name'];
-    if (typeof name !== 'string' || TOOLS.includes(name)) {
+    const isCall = 'id' in message && 'method' in message && message.method === 'tools/call';
+    const text = isCall
+      ? unknownName(message.params?.['name'], message.params?.['arguments'], tools)
+      : undefined;
+    if (!isCall || text === undefined) {
       onmessage?.(message);
       return;
     }
-    const { id } = message as { id: string | number };
-    const text = `Unknown tool: "${name}"; there are ${TOOLS.join(', ')}`;
-    void transport.send({ jsonrpc: '2.0', id, error: { code: INVALID_PARAMS, message: text } });
+    const error = { code: INVALID_PARAMS, message: text };
+    void transport.send({ jsonrpc: '2.0', id: message.id, error });
   };
+}
+
+function unknownName(name: unknown, given: unknown, tools: Tools): string | undefined {
+  if (typeof name !== 'string') return undefined;
+  const known = tools.get(name);
+  if (known === undefined) return `Unknown tool: "${name}"; there are ${[...tools.keys()].join(', ')}`;
+  const unknown = Object.keys(given ?? {}).filter((one) => !known.includes(one));
+  if (unknown.length === 0) return undefined;
+  return `Unknown argument of ${name}: ${unknown.map((one) => `"${one}"`).join(', ')}; there are ${known.join(', ')}`;
 }
 
 type Callers = Parameters<typeof callersText>[0];
@@ -101,7 +104,7 @@ async function answer<T extends Answered>(
     const text = [
       ...(await toText(value)),
       ...(await explainNothing(url, query, value as Partial<Basis>)),
-      `Page: ${pageLink(url, query, value)}`,
+      `Page: ${pageLink(url, path, query, value)}`,
     ].join('\n');
     return { content: [{ type: 'text' as const, text }] };
   } catch (error) {
@@ -111,8 +114,8 @@ async function answer<T extends Answered>(
 
 type Zod = typeof import('zod').z;
 
-/** What tools take. */
-function inputs(z: Zod) {
+/** What tools take; `takes` notes it under a tool's name. */
+function strictInputs(z: Zod, tools: Tools) {
   const text = (meaning: string) => z.string().optional().describe(meaning);
   return {
     filter: {
@@ -131,8 +134,15 @@ function inputs(z: Zod) {
       `changes of the stacks, from left to right, of ${Object.keys(TRANSFORMS).join(', ')}: focus=main hide~^std:: only=mine`,
     ),
     text,
+    z,
+    takes<S extends import('zod').ZodRawShape>(tool: string, shape: S) {
+      tools.set(tool, Object.keys(shape));
+      return z.strictObject(shape);
+    },
   };
 }
+
+type Inputs = ReturnType<typeof strictInputs>;
 
 async function serve(url: string): Promise<void> {
   // Loaded here: no other command needs it, and it takes a while.
@@ -143,19 +153,20 @@ async function serve(url: string): Promise<void> {
   ]);
   const server = new McpServer({ name: 'everyframe', version: productVersion() });
   server.server.onerror = answerBadLine;
-  registerTypes(server, z, url);
-  registerStacks(server, z, url);
-  registerComparisons(server, z, url);
+  const tools: Tools = new Map();
+  registerTypes(server, strictInputs(z, tools), url);
+  registerStacks(server, strictInputs(z, tools), url);
+  registerComparisons(server, strictInputs(z, tools), url);
   const transport = new StdioServerTransport();
   await server.connect(transport);
-  refuseUnknownTools(transport);
+  refuseUnknownNames(transport, tools);
 }
 
 type Server = InstanceType<typeof import('@modelcontextprotocol/sdk/server/mcp.js').McpServer>;
 const READ_ONLY = { readOnlyHint: true, openWorldHint: false };
 
-function registerStacks(server: Server, z: Zod, url: string): void {
-  const { filter, limit, transform } = inputs(z);
+function registerStacks(server: Server, inputs: Inputs, url: string): void {
+  const { filter, limit, transform, takes, z } = inputs;
   const annotations = READ_ONLY;
   server.registerTool(
     'what_uses_cpu',
@@ -163,7 +174,7 @@ function registerStacks(server: Server, z: Zod, url: string): void {
       description:
         'Functions that use CPU time, on the whole machine or in what the filter names; with type those that wait, ' +
         'allocate or hold memory. self: in the function itself; total: also in what it calls. Begin here.',
-      inputSchema: { ...filter, transform, limit },
+      inputSchema: takes('what_uses_cpu', { ...filter, transform, limit }),
       annotations,
     },
     (query) => answer<Parameters<typeof topText>[0]>(url, 'top', query, topText),
@@ -175,15 +186,17 @@ function registerStacks(server: Server, z: Zod, url: string): void {
         'What threads wait for (locks, disks, network, sleep, a CPU), exactly, and which processes or threads wait ' +
         'most; only where the agent runs with --off-cpu. Then ask what_uses_cpu with type=off_cpu/nanoseconds and ' +
         'where=thread.state=blocked:lock for the functions.',
-      inputSchema: {
+      inputSchema: takes('what_waits', {
         ...{ range: filter.range, from: filter.from, to: filter.to, where: filter.where, limit },
         by: z.string().optional().describe('label of the groups: process (default), thread, service, …'),
-      },
+      }),
       annotations,
     },
     async ({ by, limit: lines, ...query }) => {
       try {
-        const text = waitsText(await askWaits(url, query, by, lines)).join('\n');
+        const found = await askWaits(url, query, by, lines);
+        const link = pageLink(url, 'waits', { ...query, type: OFF_CPU, by }, found);
+        const text = [...waitsText(found), `Page: ${link}`].join('\n');
         return { content: [{ type: 'text' as const, text }] };
       } catch (error) {
         return { content: [{ type: 'text' as const, text: (error as Error).message }], isError: true };
@@ -194,11 +207,11 @@ function registerStacks(server: Server, z: Zod, url: string): void {
     'who_calls',
     {
       description: 'Callers of a function up to the process, and what it calls, with shares of its samples.',
-      inputSchema: {
+      inputSchema: takes('who_calls', {
         ...filter,
         ...{ transform, limit },
         function: z.string().describe('exact name, as what_uses_cpu shows it'),
-      },
+      }),
       annotations,
     },
     ({ limit: lines, ...query }) =>
@@ -212,7 +225,7 @@ function registerStacks(server: Server, z: Zod, url: string): void {
     {
       description:
         'The largest branches of all stacks as an indented tree, with the process first: how the CPU time is spent from the top down.',
-      inputSchema: { ...filter, transform, limit },
+      inputSchema: takes('call_tree', { ...filter, transform, limit }),
       annotations,
     },
     ({ limit: lines, ...query }) =>
@@ -220,23 +233,23 @@ function registerStacks(server: Server, z: Zod, url: string): void {
   );
 }
 
-function registerTypes(server: Server, z: Zod, url: string): void {
-  const { range, from, to } = inputs(z).filter;
+function registerTypes(server: Server, inputs: Inputs, url: string): void {
+  const { range, from, to, where } = inputs.filter;
   server.registerTool(
     'what_is_sampled',
     {
       description:
         'Types of samples that there are besides CPU samples, such as time off the CPU, bytes allocated or in use, lock contention: ' +
         'what the parameter type of the other tools takes.',
-      inputSchema: { range, from, to },
+      inputSchema: inputs.takes('what_is_sampled', { range, from, to, where }),
       annotations: READ_ONLY,
     },
-    (query) => answer<TypesAnswer & Answered>(url, 'types', query, typesText),
+    (query) => answer<TypesAnswer & Answered>(url, 'types', query, (value) => typesText(value, query.where)),
   );
 }
 
-function registerComparisons(server: Server, z: Zod, url: string): void {
-  const { filter, limit, transform, text } = inputs(z);
+function registerComparisons(server: Server, inputs: Inputs, url: string): void {
+  const { filter, limit, transform, text, takes, z } = inputs;
   const annotations = READ_ONLY;
   server.registerTool(
     'what_changed',
@@ -244,14 +257,14 @@ function registerComparisons(server: Server, z: Zod, url: string): void {
       description:
         'Compares A (the base_ parameters) with B (the others): functions whose share of the CPU time changed most. ' +
         'Without base_ parameters A is the time before B.',
-      inputSchema: {
+      inputSchema: takes('what_changed', {
         ...filter,
         ...{ transform, limit },
         base_range: filter.range,
         base_from: filter.from,
         base_to: filter.to,
         base_where: text('filter of A; default: where'),
-      },
+      }),
       annotations,
     },
     async ({
@@ -274,14 +287,14 @@ function registerComparisons(server: Server, z: Zod, url: string): void {
     {
       description:
         'Samples over time, one line for each value of a label: when which process, thread or CPU was busy.',
-      inputSchema: {
+      inputSchema: takes('timeline', {
         ...filter,
         limit,
         by: z
           .string()
           .default('process')
           .describe('label: process, thread, cpu, container, service, host, …'),
-      },
+      }),
       annotations,
     },
     ({ limit: lines, ...query }) =>
@@ -295,7 +308,7 @@ function registerComparisons(server: Server, z: Zod, url: string): void {
       description:
         'How far the data can be trusted: samples received, rejected and dropped with reasons, stacks that are whole ' +
         'and named, senders, worst processes. Ask before drawing conclusions.',
-      inputSchema: { ...filter, limit },
+      inputSchema: takes('is_the_data_complete', { ...filter, limit }),
       annotations,
     },
     ({ limit: lines, ...query }) =>

@@ -74,9 +74,13 @@ export function registerQuery(program: Command): void {
   registerDiff(query);
   registerTimeline(query);
   registerWaits(query);
-  const types = add(query, 'types', 'what samples there are: of CPUs, of waiting, of memory, …', 'types', ((
-    answer: TypesAnswer,
-  ) => typesText(answer)) as ToText);
+  const types = untyped(
+    query,
+    'types',
+    'what samples there are: of CPUs, of waiting, of memory, …',
+    'types',
+    ((answer: TypesAnswer, { where }) => typesText(answer, where)) as ToText,
+  );
   addExamples(types, [
     ['everyframe query types --range all', 'what can be asked for with --type'],
     ['everyframe query top --type alloc_space', 'who allocates, in bytes'],
@@ -160,10 +164,16 @@ const transformed = (command: Command): Command =>
     .option('--transform <LIST>', 'changes of the stacks, such as: focus=main hide~^std:: only=mine')
     .addOption(new Option('--idle <MODE>', IDLE_HELP).choices(IDLE_MODES));
 
-function add(query: Command, usage: string, description: string, path: string, toText: ToText): Command {
+const add = (...command: Parameters<typeof untyped>): Command =>
+  untyped(...command).option(
+    '--type <TYPE>',
+    'type of the samples, as query types lists them (default: cpu)',
+  );
+
+/** Of samples of all types. */
+function untyped(query: Command, usage: string, description: string, path: string, toText: ToText): Command {
   return withTime(query.command(usage))
     .description(description)
-    .option('--type <TYPE>', 'type of the samples, as query types lists them (default: cpu)')
     .action(async (...given: unknown[]) => {
       const command = given.at(-1) as Command;
       const flags = command.opts<Flags>();
@@ -208,7 +218,7 @@ function toQuery(path: string, flags: Flags, name: string | undefined): Query {
   // first: what tells idle threads may be taken out by the others
   const transform =
     [flags.idle && `idle=${flags.idle}`, flags.transform].filter(Boolean).join(' ') || undefined;
-  if (path === 'types') return { from, to, range };
+  if (path === 'types') return { from, to, range, where };
   const isTree = path === 'tree' || path === 'callers';
   return {
     ...{ from, to, range, where, type, transform, by },

@@ -43,11 +43,17 @@ const amount = (value: number, type: ShownType | undefined): string =>
 
 const isCpu = (type: ShownType | undefined): type is undefined => type === undefined || type.name === 'cpu';
 
+/** A filter that is wrong is another matter than samples that never came. */
+const nothingHint = (allSamples: number): string =>
+  allSamples === 0
+    ? ': no samples, look at everyframe query health'
+    : ': nothing matches the filter; everyframe query labels and query values LABEL list what there is';
+
 /** `12034 of 40112 samples, 120.3 s of CPU, 2026-01-31T12:00:00Z to 12:15:00Z`. */
 export function describeBasis({ fromMs, toMs, samples, allSamples, cpuNanos, type }: Basis): string {
   const iso = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
   const seconds = (cpuNanos / 1e9).toFixed(1);
-  const hint = samples === 0 ? ': nothing matches, look at everyframe query health' : '';
+  const hint = samples === 0 ? nothingHint(allSamples) : '';
   const time = `${iso(fromMs)} to ${iso(toMs)}${hint}`;
   if (isCpu(type)) return `${samples} of ${allSamples} samples, ${seconds} s of CPU, ${time}`;
   const what = type.kind === 'level' ? ', the last value of each process' : '';
@@ -192,8 +198,9 @@ export interface TypesAnswer {
 }
 
 /** What there is to be asked for with --type, one a line. */
-export function typesText({ types }: TypesAnswer): string[] {
-  if (types.length === 0) return ['no samples in this time'];
+export function typesText({ types }: TypesAnswer, where = ''): string[] {
+  if (types.length === 0)
+    return [where === '' ? 'no samples in this time' : `no samples of this time match ${where}`];
   const width = Math.max(4, ...types.map(({ name }) => name.length));
   const rows = types.map(({ samples, total, ...type }) => {
     const what = type.kind === 'level' ? ', the last value of each process' : ' in all';
@@ -208,7 +215,7 @@ export function otherTypesText({ types }: TypesAnswer): string[] {
   const others = types.filter(({ name }) => name !== 'cpu').map(({ name }) => name);
   return others.length === 0
     ? []
-    : [`there are no CPU samples, but others: ask for type ${others.join(', or ')}`];
+    : [`there are no CPU samples of it, but others: ask for type ${others.join(', or ')}`];
 }
 
 interface Reason {

@@ -49,6 +49,24 @@ describe('/api/v1 of types', () => {
     ]);
   });
 
+  it('lists those of what the filter wants, with how much of it there is', async () => {
+    const list = async (where: string) =>
+      (await ask('types', { where })).types.map(
+        ({ name, samples, total }: { name: string; samples: number; total: number }) => [
+          name,
+          samples,
+          total,
+        ],
+      );
+    expect(await list('process=sh')).toEqual([
+      ['cpu', 8, 8],
+      ['off_cpu/nanoseconds', 2, 7_050_000_000],
+    ]);
+    expect(await list('frame=work')).toEqual([['cpu', 5, 5]]);
+    expect(await list('pid=7')).toEqual([['inuse_space/bytes', 3, 2048]]);
+    expect(await list('process=nosuch')).toEqual([]);
+  });
+
   it('shows one at a time: CPU samples unless another is asked for', async () => {
     expect(await ask('top')).toMatchObject({
       type: { name: 'cpu' },

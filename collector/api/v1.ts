@@ -204,16 +204,16 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     },
   },
   '/api/v1/types': {
-    summary: 'Types of the samples of a time: what their values are, and how many there are',
-    parameters: schema.TIME,
+    summary: 'Types of the samples of a time and a filter: what their values are, and how many there are',
+    parameters: schema.TIMED_FILTER,
     response: schema.TYPES,
     async run(parameters, { store, now }) {
-      const { fromMs, toMs } = readRange(parameters, store, now);
+      const { fromMs, toMs, where } = readRange(parameters, store, now);
       const types = describeTypes(await store.types({ fromMs, toMs }));
       const found = await Promise.all(
         types.map(async ({ type, answer }) => ({
           ...answer,
-          ...(await sumType(store, { fromMs, toMs, where: [], type: typeKey(type) })),
+          ...(await sumType(store, { fromMs, toMs, where, type: typeKey(type) })),
         })),
       );
       return { fromMs, toMs, types: found.filter(({ samples }) => samples > 0) };

@@ -10,7 +10,7 @@ import {
 } from '../../common/profile/filters/filter.ts';
 import { readAttributes } from '../../common/profile/model/attributes.ts';
 import { isCpuType } from '../../common/profile/model/profile-type.ts';
-import { compileMasks, EVERYTHING, groupValue, isGroupLabel, seriesValue } from '../store/matcher.ts';
+import { compileMasks, groupValue, isGroupLabel, seriesValue } from '../store/matcher.ts';
 import type { Series, SeriesGroup } from '../store/series.ts';
 import type { Rows, SampleFilter, SamplePart } from '../store/store.ts';
 import { partsOf } from './levels.ts';
@@ -23,12 +23,24 @@ export async function sumType(
 ): Promise<{ samples: number; total: number }> {
   const sum = { samples: 0, total: 0 };
   for (const part of await partsOf(store, filter)) {
-    const rows = await part.rows(rowQuery(filter, EVERYTHING, []));
-    let total = 0;
-    for (let row = 0; row < rows.length; row++) total += weightOf(rows, row);
+    const query = rowQuery(filter, await compileMasks(filter.where, part), []);
+    const total = sumWeights(await part.rows(query));
     sum.total += total;
-    sum.samples += isCpuType(part.type) ? total : await part.countSamples(filter);
+    if (isCpuType(part.type)) sum.samples += total;
+    else if (filter.where.length === 0) sum.samples += await part.countSamples(filter);
   }
+  if (filter.where.length === 0 || sum.samples > 0) return sum;
+  // of a level too, all of its values
+  for (const part of await store.parts(filter)) {
+    const query = rowQuery(filter, await compileMasks(filter.where, part), []);
+    sum.samples += sumWeights(await part.rows({ ...query, counts: true }));
+  }
+  return sum;
+}
+
+function sumWeights(rows: Rows): number {
+  let sum = 0;
+  for (let row = 0; row < rows.length; row++) sum += weightOf(rows, row);
   return sum;
 }
 

@@ -7,7 +7,7 @@ import { MemoryStore } from '../store/memory/memory-store.ts';
 import { topFunctions } from './functions.ts';
 import { readThreads } from './threads.ts';
 import { readTimeline } from './timeline.ts';
-import { readValues } from './values.ts';
+import { readValues, sumType } from './values.ts';
 import { WALL_TYPE, withWallTime } from './wall-store.ts';
 import { readWindow } from './window.ts';
 
@@ -68,6 +68,8 @@ describe('wall time', () => {
     ]);
     const where = [{ key: labelOf('thread.state'), operator: '=', values: ['running'] }] as const;
     expect((await readWindow(store, { ...WALL, where }, 1)).samples).toBe(400e6);
+    expect(await sumType(store, { ...WALL, where })).toEqual({ samples: 8, total: 400e6 });
+    expect((await sumType(store, WALL)).samples).toBe(10);
   });
 
   it('is what is stored where somebody sends that type', async () => {

@@ -65,6 +65,7 @@ class RunningPart extends PartView {
   }
 
   override async rows(query: RowQuery): Promise<Rows> {
+    if (query.counts) return this.part.rows(query);
     const rows = await this.part.rows({ ...query, by: [...new Set([...query.by, 'group' as const])] });
     const { groups } = this.part;
     const weights = new Float64Array(rows.length);

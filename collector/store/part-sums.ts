@@ -61,7 +61,7 @@ export interface SplitQuery {
 
 /** Undefined where sums are of no use. */
 export function splitBySums(startMs: number, query: RowQuery): SplitQuery | undefined {
-  if (query.limit !== undefined || !isSummed(query)) return undefined;
+  if (query.limit !== undefined || query.counts || !isSummed(query)) return undefined;
   const cut = cutSums(startMs, query);
   if (cut === undefined) return undefined;
   const isWhole = new Uint8Array(SUMS_PER_PART);

@@ -115,6 +115,8 @@ export interface RowQuery extends TimeRange {
   stepMs: number;
   /** First they are rounded down to a multiple of this since the Unix epoch. */
   resolutionMs: number;
+  /** Weights are how many samples, see countOf, instead of values. */
+  counts?: boolean;
   /** Given: single rows, at least so many of the earliest if there are as many. */
   limit?: number;
 }

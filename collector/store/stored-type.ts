@@ -6,6 +6,7 @@ import {
   typeKey,
   valueTypeName,
 } from '../../common/profile/model/profile-type.ts';
+import type { RowQuery } from './store.ts';
 
 /** Senders could make up as many as they like, and each costs tables. */
 export const MAX_TYPES = 64;
@@ -35,6 +36,10 @@ export function typeProblem({ sampleType, periodType }: ProfileType): string | u
 /** CPU time in nanoseconds that a value of 1 stands for; 0 for types that are no samples of a CPU. */
 export const periodNanos = (type: ProfileType): number =>
   isCpuType(storedType(type)) ? Number(type.period) : 0;
+
+/** Events of a CPU are the count of their samples. */
+export const countable = (query: RowQuery, type: ProfileType): RowQuery =>
+  isCpuType(type) ? { ...query, counts: false } : query;
 
 /** As how many samples a row counts: sampling events of a CPU come summed, values of other types one by one. */
 export const countOf = (type: ProfileType, weight: number): number => (isCpuType(type) ? weight : 1);

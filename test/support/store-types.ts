@@ -2,9 +2,11 @@
 import { expect, it } from 'vitest';
 import { topFunctions } from '../../collector/query/functions.ts';
 import { readTimeline } from '../../collector/query/timeline.ts';
+import { sumType } from '../../collector/query/values.ts';
 import { readWindow } from '../../collector/query/window.ts';
-import type { Store } from '../../collector/store/store.ts';
+import type { SampleFilter, Store } from '../../collector/store/store.ts';
 import { CPU_TYPE, MAX_TYPES } from '../../collector/store/stored-type.ts';
+import { parseFilter } from '../../common/profile/filters/filter.ts';
 import { typeKey } from '../../common/profile/model/profile-type.ts';
 import { profileFromText } from '../browser/synthetic-profile.ts';
 import type { Place } from './store-attributes.ts';
@@ -64,6 +66,7 @@ export function testTypes(now: () => number, makePlace: () => Place, lasts = tru
       expect(waits).toEqual([0, 1e6, ...Array(6).fill(1e9), 1_049_000_000]);
       const counts = (await store.parts(filter)).map((part) => part.countSamples(filter));
       expect(await Promise.all(counts)).toEqual([3]);
+      await checkMatching(store, everything());
       expect(await store.parts({ ...everything(), type: 'no/type' })).toEqual([]);
     };
     await first.commit();
@@ -102,4 +105,16 @@ export function testTypes(now: () => number, makePlace: () => Place, lasts = tru
     expect(add('t3', '0')).toEqual({ stored: 0, rejected: new Map() });
     await store.close();
   });
+}
+
+/** Counts of what a filter wants. */
+async function checkMatching(store: Store, everything: SampleFilter): Promise<void> {
+  const matching = async (filter: string, type = 'off_cpu/nanoseconds') => {
+    const { samples, total } = await sumType(store, { ...everything, where: parseFilter(filter), type });
+    return [samples, total];
+  };
+  expect(await matching('process=p')).toEqual([2, 7_050_000_000]);
+  expect(await matching('pid=3 frame=a')).toEqual([1, 7_000_000_000]);
+  expect(await matching('process=none')).toEqual([0, 0]);
+  expect(await matching('process=p', typeKey(CPU_TYPE))).toEqual([5, 5]);
 }

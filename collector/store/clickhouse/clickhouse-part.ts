@@ -12,6 +12,7 @@ import { rowsByGroup } from '../rows-by-group.ts';
 import type { SeriesGroup } from '../series.ts';
 import { SeriesTable } from '../series-table.ts';
 import type { Frame, RowQuery, Rows, SamplePart, Stacks, TimeRange } from '../store.ts';
+import { countable } from '../stored-type.ts';
 import type { Columns } from './clickhouse-reader.ts';
 import { type GroupKeys, readRows, rowsSql } from './clickhouse-rows.ts';
 
@@ -226,7 +227,7 @@ export class ClickHousePart implements SamplePart {
   #rows(query: RowQuery): Promise<Rows> {
     const { groupKeys } = this.#dictionaries;
     const read = async (wanted: RowQuery): Promise<Rows> => {
-      const sql = rowsSql(this.#info, wanted, groupKeys);
+      const sql = rowsSql(this.#info, countable(wanted, this.type), groupKeys);
       if (sql === undefined) return EMPTY_ROWS;
       return readRows((await this.#read(sql)) as number[][], wanted, this.startMs, groupKeys);
     };

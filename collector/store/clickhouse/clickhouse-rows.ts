@@ -31,7 +31,8 @@ export function rowsSql(info: PartInfo, query: RowQuery, keys?: GroupKeys): stri
   if (query.limit !== undefined) return `${rows} ORDER BY t LIMIT ${query.limit}`;
   const columns = query.by.map((column) => SQL_COLUMNS[column]);
   const group = columns.length === 0 ? '' : `GROUP BY ${columns.join()}`;
-  return `SELECT ${[...columns, double('coalesce(sum(weight), 0)')].join()} FROM (${rows}) ${group}`;
+  const value = query.counts ? 'count(*)' : 'coalesce(sum(weight), 0)';
+  return `SELECT ${[...columns, double(value)].join()} FROM (${rows}) ${group}`;
 }
 
 /** Undefined where a mask wants nothing. */

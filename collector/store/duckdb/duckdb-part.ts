@@ -27,6 +27,7 @@ import type {
   SummedStacks,
   TimeRange,
 } from '../store.ts';
+import { countable } from '../stored-type.ts';
 import { numbersOf, type Scan, textsOf } from './duckdb-columns.ts';
 import type { DuckDbTrees } from './duckdb-trees.ts';
 
@@ -306,7 +307,7 @@ export class DuckDbPart implements SamplePart {
   }
 
   rows(query: RowQuery): Promise<Rows> {
-    const read = (wanted: RowQuery): Promise<Rows> => this.#rows(wanted);
+    const read = (wanted: RowQuery): Promise<Rows> => this.#rows(countable(wanted, this.type));
     return this.#info.hasLinks ? read(query) : linklessRows(query, read);
   }
 
@@ -332,11 +333,13 @@ export class DuckDbPart implements SamplePart {
     const collector = new RowCollector(query);
     const columns = collector.columns.map((column: Exclude<Column, 'group'>) => SQL_COLUMNS[column]);
     const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
-    await this.#scan(`SELECT ${['weight', ...columns].join()} FROM samples_${id} ${where}`, (chunk) =>
-      collector.add(
-        numbersOf(chunk, 0) as Float64Array,
-        columns.map((_, i) => numbersOf(chunk, i + 1) as Uint32Array | Int16Array),
-      ),
+    await this.#scan(
+      `SELECT ${[query.counts ? '1::DOUBLE' : 'weight', ...columns].join()} FROM samples_${id} ${where}`,
+      (chunk) =>
+        collector.add(
+          numbersOf(chunk, 0) as Float64Array,
+          columns.map((_, i) => numbersOf(chunk, i + 1) as Uint32Array | Int16Array),
+        ),
     );
     return collector.rows();
   }

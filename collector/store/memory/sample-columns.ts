@@ -57,7 +57,8 @@ export class SampleColumns {
 
   /** Views where every row is wanted, copies of the wanted rows otherwise. */
   select(query: RowQuery, startMs: number): Rows {
-    const { length, times, nodes, series, cpus, weights, links } = this;
+    const { length, times, nodes, series, cpus, links } = this;
+    const weights = query.counts ? undefined : this.weights;
     const from = query.fromMs - startMs;
     const to = query.toMs - startMs;
     const wanted = new Uint32Array(length);

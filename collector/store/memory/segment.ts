@@ -2,7 +2,7 @@ import type { ProfileType } from '../../../common/profile/model/profile-type.ts'
 import { roundTimes } from '../round-times.ts';
 import { rowsByGroup } from '../rows-by-group.ts';
 import type { RowQuery, Rows, SamplePart, TimeRange } from '../store.ts';
-import { countOf } from '../stored-type.ts';
+import { countable, countOf } from '../stored-type.ts';
 import { StackDictionaries } from '../trees/stack-dictionaries.ts';
 import type { StoredSample } from './append.ts';
 import { SampleColumns } from './sample-columns.ts';
@@ -45,7 +45,7 @@ export class Segment extends StackDictionaries implements SamplePart {
 
   rows(query: RowQuery): Promise<Rows> {
     return rowsByGroup(this, query, async (bySeries) =>
-      roundTimes(this.columns.select(bySeries, this.startMs), query),
+      roundTimes(this.columns.select(countable(bySeries, this.type), this.startMs), query),
     );
   }
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LABELS, type Operator, parseFilter } from '../../../common/profile/filters/filter.ts';
-import { ask, askOverview, formatFilter } from './questions.ts';
+import { ask, askOverview, askTypes, formatFilter } from './questions.ts';
 import { parseHash } from './url-state.ts';
 
 describe('questions', () => {
@@ -10,6 +10,12 @@ describe('questions', () => {
     expect(ask('tree', state)).toBe('api/v1/tree?from=2000&to=3000&where=process%3Dsh');
     expect(askOverview('timeline', state, { by: 'process' })).toBe(
       'api/v1/timeline?from=1000&to=9000&where=process%3Dsh&by=process',
+    );
+  });
+
+  it('ask for the types of what the filter wants', () => {
+    expect(askTypes(parseHash('#range=15m&where=process%3Dsh&type=off_cpu'))).toBe(
+      'api/v1/types?range=15m&align=1&where=process%3Dsh',
     );
   });
 

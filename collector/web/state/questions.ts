@@ -45,8 +45,9 @@ export const ask = (query: string, state: Asked, parameters: Parameters = {}): s
 export const askOverview = (query: string, state: Asked, parameters: Parameters = {}): string =>
   pathOf(query, { ...overviewTime(state), where: state.where, type: state.type, ...parameters });
 
-/** What types of samples there are in the whole timeline. */
-export const askTypes = (state: Asked): string => pathOf('types', overviewTime(state));
+/** What types of samples there are in the whole timeline, of those that the filter wants. */
+export const askTypes = (state: Asked): string =>
+  pathOf('types', { ...overviewTime(state), where: state.where });
 
 /** A query about a stretch of time. */
 export const askSpan = (query: string, span: TimeRange, parameters: Parameters): string =>
