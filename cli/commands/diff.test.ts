@@ -17,8 +17,9 @@ const empty = file('empty', '');
 
 // knip takes a path in one piece for an import
 const PROGRAM = ['bin', 'everyframe'].join('/');
+const run = (...args: string[]) => spawnSync(PROGRAM, ['diff', ...args], { encoding: 'utf8' });
 const diff = (...args: string[]) => {
-  const { status, stderr } = spawnSync(PROGRAM, ['diff', ...args], { encoding: 'utf8' });
+  const { status, stderr } = run(...args);
   return { status, stderr };
 };
 
@@ -29,6 +30,21 @@ describe('everyframe diff as a gate', () => {
     [[], 0],
   ])('with %j exits with %i', (flags, status) => {
     expect(diff(before, after, ...flags)).toEqual({ status, stderr: '' });
+  });
+
+  it('says which changes may be chance', () => {
+    const few = file('few', 'app;parse 7\napp;write 3\n');
+    const { stdout } = run(before, few, '--fail-on', '5');
+    expect(stdout).toMatch(/ ~\+20 +\+40 % .* parse\(\)\n/);
+    expect(stdout).toContain(
+      '~ so few samples differ by as much without any change, in one of twenty cases\n',
+    );
+    expect(stdout).toContain(
+      '1 grew by 5 points or more, counted with all that they call (1 perhaps by chance: ~)',
+    );
+    expect(run(before, after, '--fail-on', '5').stdout).not.toContain('~');
+    const { rows } = JSON.parse(run(before, few, '--json').stdout);
+    expect(rows[0]).toMatchObject({ selfChange: 0.2, selfMayBeChance: true, mayBeChance: true });
   });
 
   it('fails where there is nothing to compare, rather than to pass', () => {

@@ -55,3 +55,12 @@ it('shows changes in points, with both shares', () => {
     ' -50.0  75.0%  25.0%  parse',
   );
 });
+
+it('says which changes may be chance', () => {
+  const row = { name: 'parse', mapping: '', self: 3, total: 3, baseSelf: 2, baseTotal: 2 };
+  const functions = [{ ...row, selfShareChange: 0.125 }];
+  expect(diffText({ base: BASIS, now: BASIS, functionCount: 1, functions }).slice(-2)).toEqual([
+    ' +12.5~ 25.0%  37.5%  parse',
+    '~ so few samples differ by as much without any change, in one of twenty cases',
+  ]);
+});

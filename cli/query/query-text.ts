@@ -1,5 +1,6 @@
 /** Answers of the query API as text within a number of lines; for people, scripts and language models alike. */
 
+import { mayBeChance } from '../../common/profile/model/chance.ts';
 import { valueFormatter } from '../../common/profile/model/value-format.ts';
 
 /** What the figures of an answer are values of. */
@@ -147,16 +148,23 @@ export function diffText(answer: {
 }): string[] {
   const { base, now, functions } = answer;
   const points = (share: number): string => `${share >= 0 ? '+' : ''}${(100 * share).toFixed(1)}`.padStart(6);
-  const rows = functions.map(
-    ({ name, mapping, self, baseSelf, selfShareChange }) =>
-      `${points(selfShareChange)} ${percent(baseSelf, base.samples)} ${percent(self, now.samples)}  ${shorten(name)}${fileOf(mapping)}`,
-  );
+  const isMarked = ({ self, baseSelf }: DiffRow): boolean =>
+    isCpu(now.type) &&
+    self !== baseSelf &&
+    mayBeChance({ part: baseSelf, all: base.samples }, { part: self, all: now.samples });
+  const rows = functions.map((row) => {
+    const { name, mapping, self, baseSelf, selfShareChange } = row;
+    return `${points(selfShareChange)}${isMarked(row) ? '~' : ' '}${percent(baseSelf, base.samples)} ${percent(self, now.samples)}  ${shorten(name)}${fileOf(mapping)}`;
+  });
   return [
     `base: ${describeBasis(base)}`,
     `now:  ${describeBasis(now)}`,
     `points   base    now  function, by its own share of the ${isCpu(now.type) ? 'samples' : valueFormatter(now.type).column}`,
     ...rows,
     ...leftOut(answer.functionCount - rows.length, 'functions'),
+    ...(functions.some(isMarked)
+      ? ['~ so few samples differ by as much without any change, in one of twenty cases']
+      : []),
   ];
 }
 

@@ -1,8 +1,9 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { findZoom, zoomKeyOf } from '../../../common/flame/flame-model.ts';
 import { formatPoints, formatShare, plural } from '../../../common/flame/format.ts';
-import { formatterOf, levelNote } from '../../../common/flame/shown-type.ts';
-import type { DiffAnswer, DiffTreeAnswer } from '../../api/types.ts';
+import { formatterOf, isCpu, levelNote } from '../../../common/flame/shown-type.ts';
+import { mayBeChance } from '../../../common/profile/model/chance.ts';
+import type { Basis, DiffAnswer, DiffTreeAnswer } from '../../api/types.ts';
 import { ColourChoice } from '../flame/colour-choice.tsx';
 import { buildDiffModel } from '../flame/diff-model.ts';
 import { FlameGraph } from '../flame/flame-graph.tsx';
@@ -87,7 +88,7 @@ function Compared({ tree, table, isStale, ...properties }: ComparedProperties) {
         <FunctionTable
           label="Functions by change"
           rows={rows}
-          columns={columnsFor(column, now.samples, base.samples)}
+          columns={columnsFor(column, now, base)}
           sort="Change"
           onSort={() => {}}
           onOpen={({ name }) => change({ view: 'callers', function: name })}
@@ -130,26 +131,34 @@ function NothingToCompare({ what }: { what: string }) {
 
 type Row = DiffAnswer['functions'][number];
 
-const columnsFor = (what: string, samples: number, baseSamples: number): FigureColumn<Row>[] => [
+/** Of samples alone: of other types a value does not tell how many there were. */
+const isChance = ({ self, baseSelf }: Row, now: Basis, base: Basis): boolean =>
+  isCpu(now.type) && mayBeChance({ part: baseSelf, all: base.samples }, { part: self, all: now.samples });
+
+const columnsFor = (what: string, now: Basis, base: Basis): FigureColumn<Row>[] => [
   {
     name: 'Change',
-    title: 'change of the share that the function itself has',
-    format: ({ selfShareChange }) => formatPoints(selfShareChange),
-    tone: ({ selfShareChange }) => (selfShareChange > 0 ? 'tone-grew' : 'tone-shrank'),
+    title:
+      'change of the share that the function itself has; ~ grey: so few samples differ by as much without any change, in one of twenty cases',
+    format: (row) => `${isChance(row, now, base) ? '~' : ''}${formatPoints(row.selfShareChange)}`,
+    tone: (row) => {
+      if (isChance(row, now, base)) return 'tone-chance';
+      return row.selfShareChange > 0 ? 'tone-grew' : 'tone-shrank';
+    },
   },
   {
     name: 'Self',
     title: `share of the ${what} in the function itself, now`,
-    format: ({ self }) => formatShare(self / samples),
+    format: ({ self }) => formatShare(self / now.samples),
   },
   {
     name: 'Before',
     title: `share of the ${what} in the function itself, in what it is compared with`,
-    format: ({ baseSelf }) => formatShare(baseSelf / baseSamples),
+    format: ({ baseSelf }) => formatShare(baseSelf / base.samples),
   },
   {
     name: 'Total',
     title: 'change of the share of the function and what it called',
-    format: ({ total, baseTotal }) => formatPoints(total / samples - baseTotal / baseSamples),
+    format: ({ total, baseTotal }) => formatPoints(total / now.samples - baseTotal / base.samples),
   },
 ];

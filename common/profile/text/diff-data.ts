@@ -1,7 +1,8 @@
 /** Two profiles compared: what `diff` prints, as text and as JSON. */
 import { printable } from '../../base/printable.ts';
+import { mayBeChance, samplesIn } from '../model/chance.ts';
 import type { Profile } from '../model/profile.ts';
-import { parseValueType, typeName } from '../model/profile-type.ts';
+import { type ProfileType, parseValueType, typeName } from '../model/profile-type.ts';
 import { valueFormatter } from '../model/value-format.ts';
 import { CallTree } from './call-tree.ts';
 import { type By, type InclusiveShare, inclusiveShares, type Sort, totalOf } from './inclusive-shares.ts';
@@ -13,10 +14,13 @@ export interface DiffRow {
   before: number;
   after: number;
   change: number;
+  /** Whether the change may be no more than chance; null where the type does not tell how many samples there were. */
+  mayBeChance: boolean | null;
   /** Shares of values of samples in which it was the innermost. */
   selfBefore: number;
   selfAfter: number;
   selfChange: number;
+  selfMayBeChance: boolean | null;
 }
 
 export interface DiffJson {
@@ -32,6 +36,8 @@ export interface DiffJson {
   threshold: number;
   failOn: number | null;
   regressions: number;
+  /** How many of them may be chance. */
+  regressionsByChance: number;
   rows: DiffRow[];
   truncated: { rows: number };
 }
@@ -64,7 +70,9 @@ export function diffProfiles(before: Profile, after: Profile, options: DiffOptio
   const { by, threshold, failOn, top, sort = 'self' } = options;
   const values = { before: totalOf(before), after: totalOf(after) };
   const pairs = by === 'stack' ? stackPairs(before, after) : namedPairs(before, after, by);
-  const rows = pairs.map((pair) => toRow(pair, values));
+  const samples = samplesOfBoth(values, before.type, after.type);
+  const rows = pairs.map((pair) => toRow(pair, values, samples));
+  const grown = rows.filter(({ change }) => failOn !== undefined && change > 0 && change >= failOn);
   const changed = rows
     .filter(({ change, selfChange }) => {
       const largest = Math.max(Math.abs(change), Math.abs(selfChange));
@@ -80,18 +88,33 @@ export function diffProfiles(before: Profile, after: Profile, options: DiffOptio
     samples: values,
     threshold,
     failOn: failOn ?? null,
-    regressions:
-      failOn === undefined ? 0 : rows.filter(({ change }) => change > 0 && change >= failOn).length,
+    regressions: grown.length,
+    regressionsByChance: grown.filter((row) => row.mayBeChance).length,
     rows: changed.slice(0, top).map((row) => ({ ...row })),
     truncated: { rows: Math.max(0, changed.length - top) },
   };
 }
 
+type Both = DiffJson['values'];
+
+/** How many samples the values of both are; undefined where that is not known. */
+function samplesOfBoth(values: Both, before: ProfileType, after: ProfileType): Both | undefined {
+  const [old, now] = [samplesIn(values.before, before), samplesIn(values.after, after)];
+  return old === undefined || now === undefined ? undefined : { before: old, after: now };
+}
+
 /** Names are made for the rows that are printed: a stack's is as long as the stack is deep. */
-function toRow(pair: Pair, all: DiffJson['values']): DiffRow {
+function toRow(pair: Pair, all: Both, samples: Both | undefined): DiffRow {
   const part = (value: number, of: number): number => (of === 0 ? 0 : value / of);
   const [before, after] = [part(pair.before.total, all.before), part(pair.after.total, all.after)];
   const [selfBefore, selfAfter] = [part(pair.before.self, all.before), part(pair.after.self, all.after)];
+  const isChance = (from: number, to: number): boolean | null =>
+    samples
+      ? mayBeChance(
+          { part: from * samples.before, all: samples.before },
+          { part: to * samples.after, all: samples.after },
+        )
+      : null;
   return {
     get name() {
       return pair.name;
@@ -99,9 +122,11 @@ function toRow(pair: Pair, all: DiffJson['values']): DiffRow {
     before: roundShare(before),
     after: roundShare(after),
     change: roundShare(after - before),
+    mayBeChance: isChance(before, after),
     selfBefore: roundShare(selfBefore),
     selfAfter: roundShare(selfAfter),
     selfChange: roundShare(selfAfter - selfBefore),
+    selfMayBeChance: isChance(selfBefore, selfAfter),
   };
 }
 
@@ -131,7 +156,7 @@ const WIDTH = { points: 7, percent: 8, shares: 17 };
 
 /**
  * A head line, then for each row its own share and that with what it calls: the change in points of all samples, the
- * change in percent of what it was, and both shares.
+ * change in percent of what it was, and both shares. `~` stands before what may be chance.
  */
 export function formatDiff({
   by,
@@ -142,6 +167,7 @@ export function formatDiff({
   threshold,
   failOn,
   regressions,
+  regressionsByChance,
 }: DiffJson): string {
   const format = valueFormatter(parseValueType(unit));
   const totals = `${format.of(values.before)} before, ${format.cell(values.after)} after`;
@@ -150,10 +176,16 @@ export function formatDiff({
   const tail: string[] = [];
   if (rows.length === 0) tail.push('no change\n');
   if (truncated.rows > 0) tail.push(`… and ${groupDigits(truncated.rows)} more\n`);
-  if (failOn !== null)
+  if (
+    rows.some((row) => isMarked(row.selfChange, row.selfMayBeChance) || isMarked(row.change, row.mayBeChance))
+  )
+    tail.push('~ so few samples differ by as much without any change, in one of twenty cases\n');
+  if (failOn !== null) {
+    const chance = regressionsByChance > 0 ? ` (${regressionsByChance} perhaps by chance: ~)` : '';
     tail.push(
-      `${regressions} grew by ${points(failOn).slice(1)} points or more, counted with all that they call\n`,
+      `${regressions} grew by ${points(failOn).slice(1)} points or more, counted with all that they call${chance}\n`,
     );
+  }
   const titles = rows.length === 0 ? [] : [titleLine(by)];
   return [head, ...titles, ...rows.map(rowLine), ...tail].join('');
 }
@@ -167,12 +199,16 @@ function titleLine(by: By): string {
   return `${half('self')}${half('total')}${by}\n`;
 }
 
-function rowLine({ name, before, after, change, selfBefore, selfAfter, selfChange }: DiffRow): string {
-  const half = (from: number, to: number, by: number): string => {
+const isMarked = (change: number, isChance: boolean | null): boolean => change !== 0 && isChance === true;
+
+function rowLine(row: DiffRow): string {
+  const half = (from: number, to: number, by: number, isChance: boolean | null): string => {
     const shares = `${formatShare(from)} → ${formatShare(to)}`;
-    return `${points(by).padStart(WIDTH.points + 5)}${percent(from, to).padStart(WIDTH.percent + 1)}  ${shares.padEnd(WIDTH.shares)}`;
+    const change = `${isMarked(by, isChance) ? '~' : ''}${points(by)}`;
+    return `${change.padStart(WIDTH.points + 5)}${percent(from, to).padStart(WIDTH.percent + 1)}  ${shares.padEnd(WIDTH.shares)}`;
   };
-  return `${half(selfBefore, selfAfter, selfChange)}${half(before, after, change)}${printable(name)}\n`;
+  const self = half(row.selfBefore, row.selfAfter, row.selfChange, row.selfMayBeChance);
+  return `${self}${half(row.before, row.after, row.change, row.mayBeChance)}${printable(row.name)}\n`;
 }
 
 /** `+3.1`: hundredths of all values. */
