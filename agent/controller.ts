@@ -447,11 +447,24 @@ export class Controller {
       this.#log.warn(`${leftOut} of the processes below ${pids.join(', ')} are left out: they are too many`);
   }
 
-  /** As {@link flush}, where a recording begins: of what lasts, what comes later has nothing of before. */
-  async begin(): Promise<void> {
-    this.#tracer.beginWaits();
+  /** A recording begins: from `onBegin` on the sink gets what was sampled since, and event totals are those since. */
+  async begin(onBegin: () => void): Promise<void> {
     await this.#tracer.catchUp(MAX_BEGIN_MS);
-    await this.flush();
+    await this.#intervals.beginAnew(() => {
+      if (this.#stopped) return;
+      this.#tracer.beginWaits();
+      this.#liveHeap.begin();
+      const beginNs = this.#tracer.native.monotonicNs();
+      this.#threadTimes.takeProfile(beginNs);
+      this.#traces.begin(beginNs);
+      this.#tracer.otherEvents?.begin();
+      onBegin();
+    });
+  }
+
+  /** When the last was counted, by performance.now(); undefined while more is. */
+  get stoppedAtMs(): number | undefined {
+    return this.#tracer.stoppedAtMs;
   }
 
   /** Makes a profile of what was counted so far and hands it to the sink. */

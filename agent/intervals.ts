@@ -67,6 +67,12 @@ export class Intervals {
     return this.#flushing;
   }
 
+  /** As {@link flush}; what `begin` does comes before anything else is handed on. */
+  beginAnew(begin: () => void): Promise<void> {
+    this.#flushing = this.#flushing.then(() => this.#flush()).then(begin);
+    return this.#flushing;
+  }
+
   flushIfFull(): void {
     if (this.#parts.traces.waiting >= FULL_INTERVAL_SAMPLES && !this.#isFlushing) void this.flush();
   }

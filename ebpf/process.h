@@ -237,7 +237,7 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 
 	if (tgid == child)
 		return 0;
-	for (int i = 0; i < generations && tgid != 0; i++) {
+	for (int i = 0; i < generations && tgid != 0 && tgid != config.own_tgid; i++) {
 		if (bpf_map_lookup_elem(&targets, &tgid)) {
 			if (bpf_map_update_elem(&targets, &child, &one, BPF_ANY))
 				count(EF_COUNTER_targets_full);

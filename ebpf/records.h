@@ -409,7 +409,7 @@ struct ef_config {
 	__u32 leaves_labels; /* labels are not read */
 	__u32 goroutine_ids;
 	__u32 wait_state; /* enum ef_thread_state: waits of that alone are sampled; EF_THREAD_RUNNING: all */
-	__u32 reserved;
+	__u32 own_tgid;   /* of the agent: what it starts is not chosen with its parents */
 	struct ef_event event;
 };
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readProfile } from '../common/profile/formats/formats.ts';
+import { readProfile, readProfiles } from '../common/profile/formats/formats.ts';
 import { EVERYFRAME } from './support/collector.ts';
 import { compile, hasTool, missingRights, scratchFolder } from './support/fixtures.ts';
 
@@ -48,6 +48,49 @@ describe.skipIf(missingRights)('record -p', () => {
     expect(pids.length).toBeGreaterThan(2);
     expect(pids).not.toContain(process.pid);
     process.kill(child, 'SIGKILL');
+  });
+
+  it('takes the other children of the shell that it is run from, but not itself', async () => {
+    const output = join(scratchFolder, 'own.pb.gz');
+    const script = `${busy} & echo $!; "$0" record --event page-faults --event cpu-clock -d 1s --force -o "$1" -p $$ 2>/dev/null`;
+    const shell = spawn('sh', ['-c', script, EVERYFRAME, output], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+      detached: true,
+    });
+    background.push(shell);
+    const [line] = (await once(shell.stdout!, 'data')) as [Buffer];
+    await once(shell, 'exit');
+    const { samples, processes } = readProfile(output, readFileSync(output));
+    expect(new Set(samples.map(({ process }) => processes[process]!.pid as number))).toEqual(
+      new Set([Number(line)]),
+    );
+    process.kill(Number(line), 'SIGKILL');
+  });
+
+  it('counts nothing but the time that was asked for', async () => {
+    const one = await startBelow(busy);
+    const output = join(scratchFolder, 'window.pb.gz');
+    const child = spawn(
+      EVERYFRAME,
+      ['record', '-F', '997', '--off-cpu', '-d', '2s', '--force', '-o', output, '-p', String(one.child)],
+      { stdio: ['ignore', 'ignore', 'pipe'] },
+    );
+    let said = '';
+    child.stderr!.on('data', (text) => {
+      said += text;
+    });
+    await once(child, 'exit');
+    const seconds = Number(/ in (\d+\.\d) s, written/.exec(said)?.[1]);
+    const { profiles } = readProfiles(output, readFileSync(output));
+    const sumOf = (type: string): number =>
+      profiles
+        .filter((profile) => profile.type.sampleType.type === type)
+        .flatMap(({ samples }) => samples)
+        .reduce((sum, { value }) => sum + value, 0);
+    // one thread: no more samples than fit into the time, and its states are that time
+    expect(sumOf('samples')).toBeLessThanOrEqual(997 * (seconds + 0.1));
+    expect(sumOf('thread_time') / 1e9).toBeGreaterThan(seconds - 0.3);
+    expect(sumOf('thread_time') / 1e9).toBeLessThan(seconds + 0.3);
   });
 
   it('takes several, and none of their parents', async () => {

@@ -55,6 +55,9 @@ describe('descendants', () => {
     expect(descendantsOf([toPid(10)], proc).sort()).toEqual([11, 12, 13]);
     expect(descendantsOf([toPid(10), toPid(20), toPid(11)], proc).sort()).toEqual([12, 13, 21]);
     expect(descendantsOf([toPid(99)], proc)).toEqual([]);
+    // this process, as a shell's other child
+    const { pid } = process;
+    expect(descendantsOf([toPid(2)], procOf({ 3: [2], [pid]: [2], [pid + 1]: [pid] }))).toEqual([3]);
   });
 
   it('end where parents go round', () => {

@@ -45,10 +45,11 @@ export function addWithDescendants(
   return { added: added.size, leftOut };
 }
 
-/** Parents first; without the roots. */
+/** Parents first; without the roots, and without this process and what it has started: who records a shell by its number means all else. */
 export function descendantsOf(roots: readonly Pid[], proc = '/proc'): Pid[] {
   const children = new Map<number, Pid[]>();
   for (const pid of pidsOf(proc)) {
+    if (pid === process.pid) continue;
     const parent = entryOf(pid, proc)?.parentPid;
     if (parent === undefined) continue;
     const siblings = children.get(parent);

@@ -610,7 +610,7 @@ export const CONFIG = {
   leavesLabels: 80,
   goroutineIds: 84,
   waitState: 88,
-  reserved: 92,
+  ownTgid: 92,
   eventNumber: 96,
   eventBudget: 100,
   eventValueKind: 104,

@@ -59,6 +59,7 @@ function encodeConfig(
   config.writeUInt32LE(features.taskPtRegs ? 1 : 0, CONFIG.hasTaskPtRegs);
   config.writeUInt32LE(settings.maxUserFrames, CONFIG.maxUserFrames);
   config.writeUInt32LE(settings.targets, CONFIG.targets);
+  config.writeUInt32LE(process.pid, CONFIG.ownTgid);
   config.writeUInt32LE(settings.sendIdleFrames ? 1 : 0, CONFIG.sendIdle);
   config.writeUInt32LE(settings.ringBytes / 4, CONFIG.wakeBytes);
   config.writeUInt32LE(PT_REGS_BYTES[process.arch] ?? 0, CONFIG.userRegsFromStackTop);

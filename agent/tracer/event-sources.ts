@@ -115,6 +115,8 @@ export class EventSources implements Follower {
   readonly #base: NativeBpfObject;
   readonly #options: EventSourcesOptions;
   readonly #uprobeMulti: boolean;
+  /** Totals at the time when they began to count. */
+  #before: EventTotals[] = [];
   #sources: readonly Source[] = [];
   readonly #takers = new Map<Programs, NativeBpfObject>();
 
@@ -282,7 +284,21 @@ export class EventSources implements Follower {
     return this.#sources.find(({ spec }) => spec.kind === 'malloc')?.object.mapFd('live_heap');
   }
 
+  /** Totals are counted from now on. */
+  begin(): void {
+    this.#before = this.#sums();
+  }
+
   totals(): EventTotals[] {
+    return this.#sums().map((total, i) => {
+      const before = this.#before[i];
+      if (!before) return total;
+      const [events, values] = [total.events - before.events, total.values - before.values];
+      return { ...total, events, values, samples: total.samples - before.samples };
+    });
+  }
+
+  #sums(): EventTotals[] {
     const first = this.#sources[0];
     if (!first) return [];
     const sums = this.#native.sumPerCpu(

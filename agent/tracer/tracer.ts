@@ -113,6 +113,7 @@ export class Tracer {
   #records: RecordStream | undefined;
   #timers: NodeJS.Timeout[] = [];
   #lostInRing = 0;
+  #stoppedAtMs: number | undefined;
   #fixedMaps: { runtimes: number; bytes: number } | undefined;
 
   /** Loads and verifies, but does not sample yet. Throws CannotProfile. */
@@ -354,9 +355,15 @@ export class Tracer {
     this.events.disable();
     await this.#programs.offCpu?.stop();
     this.#programs.events?.stop();
+    this.#stoppedAtMs = performance.now();
     for (const timer of this.#timers) clearInterval(timer);
     this.#timers = [];
     await this.catchUp(Infinity);
+  }
+
+  /** When the last was counted, by performance.now(); undefined while more is. */
+  get stoppedAtMs(): number | undefined {
+    return this.#stoppedAtMs;
   }
 
   async close(): Promise<void> {

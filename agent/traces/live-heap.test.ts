@@ -88,3 +88,13 @@ test('a heap whose records come too late is left out whole, and stays for the ne
   heap.report();
   expect([samples.length, map.length]).toEqual([1, 0]);
 });
+
+test('what was allocated before a recording begins is none of it', () => {
+  const map = [entry(1n, 10, 5n, 100n), entry(2n, 11, 5n, 9n)];
+  const { heap, samples } = heapOf(map, new Set());
+  heap.begin();
+  map.push(entry(3n, 10, 5n, 7n));
+  heap.read();
+  heap.report();
+  expect(samples).toEqual([[10, 5n, 1000n, 7n]]);
+});

@@ -51,6 +51,13 @@ export class LiveHeap {
     this.#entries = Buffer.alloc(0);
   }
 
+  /** What was allocated until now is none of it. */
+  begin(): void {
+    const entries = this.#readAll();
+    for (let at = 0; at < entries.length; at += ENTRY_BYTES)
+      this.#forget([entries.subarray(at, at + ENTRY_BYTES)]);
+  }
+
   /** A part of it would look like memory that was freed. */
   leaveOut(): void {
     this.stats.intervalsLeftOut++;

@@ -216,4 +216,20 @@ describe('the trace handler', () => {
     expect(handler.stats.lostIntervalFull).toBe(3);
     expect(handler.takeInterval().samples).toBe(2);
   });
+
+  it('leaves out what was sampled before a recording began, however late it comes', () => {
+    const handler = new TraceHandler(new TraceStore({ maxBytes: 1 << 20, forget: () => {} }));
+    const trace = traceRecord(1n, 3);
+    handler.onTrace(trace, 0, trace.length);
+    const take = (ktimeNs: bigint): void => {
+      const sample = sampleRecord(1n, 1);
+      sample.writeBigUInt64LE(ktimeNs, SAMPLE.ktimeNs);
+      handler.onSample(sample, 0, SAMPLE.bytes);
+    };
+    take(10n);
+    handler.begin(20n);
+    for (const ktimeNs of [19n, 20n, 21n]) take(ktimeNs);
+    expect(handler.stats.tooEarly).toBe(1);
+    expect(handler.takeInterval().samples).toBe(2);
+  });
 });

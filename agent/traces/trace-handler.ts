@@ -26,7 +26,8 @@ export class TraceHandler {
   readonly #maxSamples: number;
   readonly #origins: number;
   readonly #labels: LabelReader;
-  readonly stats = { samples: 0, lostTraceMissing: 0, lostIntervalFull: 0, malformed: 0 };
+  #beginNs = 0n;
+  readonly stats = { samples: 0, lostTraceMissing: 0, lostIntervalFull: 0, malformed: 0, tooEarly: 0 };
 
   constructor(
     store: TraceStore,
@@ -51,6 +52,10 @@ export class TraceHandler {
       return;
     }
     this.stats.samples++;
+    if (this.#beginNs > 0n && buffer.readBigUInt64LE(at + SAMPLE.ktimeNs) < this.#beginNs) {
+      this.stats.tooEarly++;
+      return;
+    }
     const hash = at + SAMPLE.traceHash;
     const trace = this.#store.sampled(buffer.readUInt32LE(hash), buffer.readUInt32LE(hash + 4));
     if (trace === undefined) {
@@ -64,6 +69,12 @@ export class TraceHandler {
     const { attributes, span } = this.#labels.labelsOf(buffer, at, size);
     const isOfWait = isWait(buffer, at, size);
     this.#interval.add(trace, buffer, at, isOfWait ? waitOf(buffer, at, attributes) : attributes, span);
+  }
+
+  /** What was sampled before that time of CLOCK_MONOTONIC is left out, however late it comes. */
+  begin(beginNs: bigint): void {
+    this.#beginNs = beginNs;
+    this.release(this.takeInterval());
   }
 
   /** Samples of the interval that was not taken yet. */

@@ -5,22 +5,30 @@ import type { Writable } from 'node:stream';
 import { type Command, Option } from 'commander';
 import { packageRoot } from '../../agent/base/package-root.ts';
 import type { Controller } from '../../agent/controller.ts';
-import { sourceTypes } from '../../agent/events/event-types.ts';
-import { AGENT_SETTINGS, parseAgentOptions, parseDuration } from '../../agent/settings/options.ts';
-import type { EventTotals } from '../../agent/tracer/event-sources.ts';
+import type { EventSpec } from '../../agent/events/event-spec.ts';
+import { hasLocks, sourceTypes } from '../../agent/events/event-types.ts';
+import {
+  AGENT_SETTINGS,
+  type AgentOptions,
+  parseAgentOptions,
+  parseDuration,
+} from '../../agent/settings/options.ts';
 import { toPid } from '../../common/base/brand.ts';
 import { IDLE_MODES, type IdleMode } from '../../common/profile/filters/idle-pools.ts';
 import { checkReadable } from '../../common/profile/formats/formats.ts';
 import { mainOf, type Profile, type ProfileSet } from '../../common/profile/model/profile.ts';
+import { findType, type ProfileType, typeName } from '../../common/profile/model/profile-type.ts';
+import { LOCK, OFF_CPU } from '../../common/profile/model/thread-types.ts';
 import { isStream } from '../output/output-file.ts';
 import {
   addWriteFlags,
   checkOutput,
+  droppedTypes,
   OUTPUT_HELP,
   saveProfiles,
   type WriteFlags,
 } from '../output/profile-files.ts';
-import { lostSamples, recordSummary } from '../output/record-summary.ts';
+import { lostSamples, type Recorded, recordSummary } from '../output/record-summary.ts';
 import { Recording } from '../output/recording.ts';
 import { requireType, requireWaits } from '../output/sampled-types.ts';
 import { addExamples } from '../program/examples.ts';
@@ -61,6 +69,8 @@ interface RecordFlags extends WriteFlags, Chosen {
 
 /** Exit code where nothing was sampled, unless a command has a code of its own. */
 const NOTHING_SAMPLED = 4;
+/** A shell's exit codes for a command that is not there, or can't be executed. */
+const NOT_RUN: readonly number[] = [126, 127];
 const DEFAULT_DURATION = '10s';
 /** A command that does not end at SIGTERM. */
 const END_COMMAND_MS = 3000;
@@ -106,14 +116,6 @@ export function registerRecord(program: Command): void {
   );
 }
 
-const sinceThen = (totals: readonly EventTotals[], before: readonly EventTotals[]): EventTotals[] =>
-  totals.map((total, i) => ({
-    ...total,
-    events: total.events - (before[i]?.events ?? 0),
-    values: total.values - (before[i]?.values ?? 0),
-    samples: total.samples - (before[i]?.samples ?? 0),
-  }));
-
 function refuseTwoChoices(command: readonly string[], flags: RecordFlags): void {
   const { pid } = flags;
   if (pid && command.length > 0 && command.every((word) => /^\d+$/.test(word)))
@@ -122,16 +124,24 @@ function refuseTwoChoices(command: readonly string[], flags: RecordFlags): void 
   if (given.length > 1) throw new Error(`${given.join(' and ')} were given: a recording is of one of them`);
 }
 
+const growthOf = (counters: Record<string, number>, before: Record<string, number>): Record<string, number> =>
+  Object.fromEntries(Object.entries(counters).map(([name, value]) => [name, value - (before[name] ?? 0)]));
+
+/** Of which waits there would be samples, where those of nothing else were asked for. */
+function whichWaits(
+  types: readonly ProfileType[],
+  events: readonly EventSpec[],
+  type: string | undefined,
+): Recorded['waits'] {
+  const name = type === undefined ? undefined : typeName(types[findType(types, type)]!);
+  if (name === LOCK || (name === undefined && hasLocks(events) && events.length === 1)) return 'locks';
+  return name === OFF_CPU ? 'waits' : undefined;
+}
+
 const othersOf = ({ profiles, main }: ProfileSet): Profile[] => profiles.filter((_, i) => i !== main);
 
-async function record(command: string[], flags: RecordFlags): Promise<void> {
-  refuseTwoChoices(command, flags);
-  checkOutput(flags);
-  if (flags.view && isStream(flags.output)) throw new Error('--view needs a file: give -o FILE');
-  if (flags.view) checkReadable(flags.output);
-  requireChosen(flags);
-  const log = makePlainLogger('record', flags.verbose);
-  const options = parseAgentOptions({
+const agentOptions = (flags: RecordFlags): AgentOptions =>
+  parseAgentOptions({
     samplesPerSecond: flags.frequency,
     reporterInterval: '1s',
     reporterJitter: '0',
@@ -151,6 +161,15 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     maxMemory: '4GiB',
     maxCpu: '0',
   });
+
+async function record(command: string[], flags: RecordFlags): Promise<void> {
+  refuseTwoChoices(command, flags);
+  checkOutput(flags);
+  if (flags.view && isStream(flags.output)) throw new Error('--view needs a file: give -o FILE');
+  if (flags.view) checkReadable(flags.output);
+  requireChosen(flags);
+  const log = makePlainLogger('record', flags.verbose);
+  const options = agentOptions(flags);
   const types = sourceTypes(options.event).map((type) => ({ ...type, period: 0n }));
   if (flags.type !== undefined) requireType(flags.type, options);
   if (flags.idle !== undefined) requireWaits(options);
@@ -177,18 +196,22 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     throw error;
   }
   sampling.begins();
-  if (!child)
-    await Promise.race([signal, warmUp(controller, recording, () => !targets || controller.hasTargets)]);
-  const before = controller.eventTotals();
-  child?.release();
-  const began = performance.now();
+  let began = performance.now();
+  let before: Record<string, number> = {};
+  const onBegin = (): void => {
+    began = performance.now();
+    before = controller.counters();
+    recording.clear();
+  };
+  const isAnyLeft = (): boolean => !targets || controller.hasTargets;
+  if (child) child.release();
+  else await Promise.race([signal, warmUp(controller, isAnyLeft, onBegin)]);
   const progress = showProgress(recording, controller);
   await Promise.race(
     [signal, child?.ended ?? (targets && endOf(controller)), limitMs > 0 ? sleep(limitMs) : undefined].filter(
       (promise) => promise !== undefined,
     ),
   );
-  const seconds = (performance.now() - began) / 1000;
   clearInterval(progress);
   // names and lines of what came last take a moment, longer on a busy machine
   if (progress)
@@ -196,19 +219,40 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
       `\r\x1b[K${recording.samples} samples, naming the last and writing ${flags.output} …\r\x1b[K`,
     );
   await controller.stop();
-  const recorded = recording.finish(flags);
-  await saveProfiles(flags, recorded);
+  const seconds = (controller.stoppedAtMs! - began) / 1000;
+  if (child && recording.samples === 0 && NOT_RUN.includes(child.process.exitCode ?? 0)) {
+    process.stderr.write(`everyframe: ${command[0]} could not be run: nothing is written\n`);
+    process.exitCode = await exitCodeOf(child);
+    return;
+  }
   const counters = controller.counters();
-  const summary = {
-    ...{ profile: mainOf(recorded), others: othersOf(recorded), output: flags.output, seconds, counters },
-    events: sinceThen(controller.eventTotals(), before),
-    ...{ isChosen: targets !== undefined || flags.cgroup !== undefined, isViewed: flags.view === true },
-  };
-  for (const line of recordSummary(summary)) process.stderr.write(`everyframe: ${line}\n`);
+  const isEmpty = await write(flags, {
+    ...{ recording, seconds, events: controller.eventTotals(), counters: growthOf(counters, before) },
+    waits: whichWaits(types, options.event, flags.type),
+    isChosen: targets !== undefined || flags.cgroup !== undefined,
+  });
   log.debug({ counters }, 'what the agent counted');
   if (child) process.exitCode = await exitCodeOf(child);
-  if (recording.samples === 0) process.exitCode ||= NOTHING_SAMPLED;
+  if (isEmpty) process.exitCode ||= NOTHING_SAMPLED;
   else if (flags.view) await viewFile(flags.output);
+}
+
+interface Taken extends Pick<Recorded, 'seconds' | 'counters' | 'events' | 'waits' | 'isChosen'> {
+  recording: Recording;
+}
+
+/** Says what it wrote, and what not. True: no samples. */
+async function write(flags: RecordFlags, { recording, ...taken }: Taken): Promise<boolean> {
+  const recorded = recording.finish(flags);
+  await saveProfiles(flags, recorded);
+  const [profile, dropped] = [mainOf(recorded), droppedTypes(flags, recorded)];
+  const summary = recordSummary({
+    ...{ ...taken, profile, others: dropped ? [] : othersOf(recorded), output: flags.output },
+    isViewed: flags.view === true,
+  });
+  for (const line of [...summary, ...(dropped ? [dropped] : [])])
+    process.stderr.write(`everyframe: ${line}\n`);
+  return profile.samples.length === 0;
 }
 
 /** In a process of its own, without what sampling holds. */
@@ -251,7 +295,7 @@ const expectedFiles = (command: readonly string[], chosen: Chosen): string[] => 
  * The time that was asked for begins when what runs can be unwound: without this a recording of a second would be one
  * of stacks that lack their tables. What was sampled meanwhile is dropped.
  */
-async function warmUp(controller: Controller, recording: Recording, isAnyLeft: () => boolean): Promise<void> {
+async function warmUp(controller: Controller, isAnyLeft: () => boolean, onBegin: () => void): Promise<void> {
   const end = performance.now() + MAX_WARM_UP_MS;
   let before: number;
   let cut = 0;
@@ -262,9 +306,8 @@ async function warmUp(controller: Controller, recording: Recording, isAnyLeft: (
     isReady = await controller.tablesReady(Math.max(0, end - performance.now()));
     cut = controller.counters()['bpf.user_cut_pending'] ?? 0;
   } while ((cut > before || !isReady) && performance.now() < end);
-  await controller.begin();
   // of processes that have ended meanwhile there is nothing else
-  if (isAnyLeft()) recording.clear();
+  if (isAnyLeft()) await controller.begin(onBegin);
 }
 
 /** Milliseconds, 0 for no limit. */

@@ -71,3 +71,11 @@ it('counts what was lost against samples, not against what they add up to', () =
   expect(recorded('', { profile, counters })[1]).toMatch(/^5 samples \(71.4%\) were lost/);
   expect(recorded('a 3\n', { others: [profile], counters })[1]).toMatch(/^5 samples \(50%\) were lost/);
 });
+
+it.each([
+  ['waits', true, 'no samples in out.pb.gz: no chosen process waited. Record for longer'],
+  ['locks', true, 'no samples in out.pb.gz: no chosen process waited for a lock. Record for longer'],
+  ['locks', false, 'no samples in out.pb.gz: no process waited for a lock. Record for longer'],
+] as const)('says that nothing waited where %s alone were asked for', (waits, isChosen, said) => {
+  expect(recorded('', { waits, isChosen })).toEqual([said]);
+});

@@ -11,9 +11,12 @@ export interface Recorded {
   /** The file's name; `-` for standard output. */
   output: string;
   seconds: number;
+  /** What they grew by meanwhile. */
   counters: Record<string, number>;
   /** Of --event: what happened, whatever was sampled. */
   events?: readonly { spec: { text: string }; events: number; samples: number }[];
+  /** Those alone were asked for; undefined: CPU time, or events. */
+  waits?: 'waits' | 'locks' | undefined;
   /** Whether processes or a command were chosen. */
   isChosen: boolean;
   /** Whether the page opens by itself. */
@@ -27,10 +30,10 @@ export const lostSamples = (counters: Record<string, number>): number =>
 const MIN_CUT_SHARE = 0.005;
 
 export function recordSummary(recorded: Recorded): string[] {
-  const { profile, others = [], output, seconds, counters, events = [], isChosen, isViewed } = recorded;
+  const { profile, others = [], output, seconds, counters, events = [], isViewed } = recorded;
   const total = totalOf(profile);
   const where = output === '-' ? 'standard output' : output;
-  if (total === 0) return [nothingSampled(where, isChosen, events)];
+  if (total === 0) return [nothingSampled(where, recorded)];
   const processes = countProcesses(profile);
   const lines = [
     `${[profile, ...others].map(amountOf).join(', ')} of ${count(processes, 'process', 'processes')} in ${seconds.toFixed(1)} s, written to ${where}`,
@@ -73,11 +76,11 @@ const amountOf = (profile: Profile): string => {
   return valueFormatter(profile.type.sampleType).of(totalOf(profile));
 };
 
-const nothingSampled = (
-  where: string,
-  isChosen: boolean,
-  events: NonNullable<Recorded['events']>,
-): string => {
+const nothingSampled = (where: string, { isChosen, events = [], waits }: Recorded): string => {
+  if (waits) {
+    const who = isChosen ? 'no chosen process' : 'no process';
+    return `no samples in ${where}: ${who} waited${waits === 'locks' ? ' for a lock' : ''}. Record for longer`;
+  }
   if (events.length > 0)
     return `no samples in ${where}: ${events.map(({ spec }) => spec.text).join(' and ')} did not happen. Record for longer`;
   return isChosen
