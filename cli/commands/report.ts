@@ -3,6 +3,7 @@ import { compilePattern, type Pattern } from '../../common/profile/filters/patte
 import { readableEndings } from '../../common/profile/formats/formats.ts';
 import { describeApproximateLines } from '../../common/profile/model/approximate-lines.ts';
 import type { Profile } from '../../common/profile/model/profile.ts';
+import { typeName } from '../../common/profile/model/profile-type.ts';
 import { valueFormatter } from '../../common/profile/model/value-format.ts';
 import {
   BYS,
@@ -15,7 +16,7 @@ import {
 import { reportJson, type Selection, select } from '../../common/profile/text/report-data.ts';
 import { DEFAULT_MIN_SHARE } from '../../common/profile/text/report-text.ts';
 import { printText } from '../output/output-file.ts';
-import { addReadFlags, ensureHeap, loadOneType, type ReadFlags } from '../output/profile-files.ts';
+import { addReadFlags, ensureHeap, loadOneType, nameOf, type ReadFlags } from '../output/profile-files.ts';
 import { addExamples } from '../program/examples.ts';
 
 const JSON_ROWS = 50;
@@ -96,22 +97,32 @@ async function report(file: string, flags: ReportFlags): Promise<void> {
   const { by, sort, top, minShare } = flags;
   const profile = await loadOneType(file, flags);
   const selected = select(profile, flags);
+  if (selected.samples.length === 0) tellEmpty(file, profile, flags);
   if (flags.json) {
     const json = reportJson(profile, selected, { by, sort, top: top ?? JSON_ROWS });
     await printText([`${JSON.stringify(json)}\n`]);
     return;
   }
-  await printText(formatReport(selected, { by, sort, top, minShare }));
-  const format = valueFormatter(profile.type.sampleType);
-  if (selected.samples.length < profile.samples.length)
-    process.stderr.write(`selected of ${format.of(totalOf(profile))} in the file\n`);
-  const note = describeApproximateLines(selected);
-  if (note !== '') process.stderr.write(`${note}\n`);
+  const cut = { top, minShare, fileTotal: totalOf(profile) };
+  await printText(formatReport(selected, { by, sort, ...cut }));
+  const notes = [describeApproximateLines(selected)];
   const foreign = flags.myCode ? countBare(selected) : 0;
   if (foreign > 0)
-    process.stderr.write(
-      `${format.of(foreign)} have no frame of your own code: they count in the total and are in no line\n`,
+    notes.push(
+      `${valueFormatter(profile.type.sampleType).of(foreign)} have no frame of your own code: they count in the total and are in no line`,
     );
+  for (const note of notes) if (note !== '') process.stderr.write(`everyframe: ${note}\n`);
+}
+
+/** Why there is nothing to print. */
+function tellEmpty(file: string, profile: Profile, { focus, ignore }: Selection): void {
+  const all = totalOf(profile);
+  const flags = [focus && '--focus', ignore && '--ignore'].filter(Boolean).join(' and ');
+  const why =
+    all === 0
+      ? `${nameOf(file)} has no samples of ${typeName(profile.type)}: there were none while it was recorded`
+      : `of ${valueFormatter(profile.type.sampleType).of(all)} in ${nameOf(file)}, none is left by ${flags}`;
+  process.stderr.write(`everyframe: ${why}\n`);
 }
 
 const countBare = ({ samples, stacks }: Profile): number =>

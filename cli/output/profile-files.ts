@@ -208,7 +208,7 @@ async function readFile(fileName: string, { from, maxMemory }: ReadFlags): Promi
   }
 }
 
-const nameOf = (fileName: string): string => (fileName === STDIN ? 'standard input' : fileName);
+export const nameOf = (fileName: string): string => (fileName === STDIN ? 'standard input' : fileName);
 
 const newReading = (fileName: string, options: ReadOptions): ProfileReading =>
   new ProfileReading(nameOf(fileName), options);

@@ -337,7 +337,8 @@ function foldedReader(budget: ReadBudget): Reader {
 }
 
 /** What a report begins with. */
-const REPORT = /^[\d.,]+ [^,;]{1,100}, [\d,]+ (stacks?|functions|processes|threads|libraries|lines)\b/;
+const REPORT =
+  /^[\d.,]+ [^,;]{1,100}(,\d{3}[^,;]{0,100})*, [\d,]+ (stack|function|process|name|thread|librar|line|sets? of labels)/;
 const SNIFF_BYTES = 64 * 1024;
 
 /** Folded stacks or perf's text: a `.txt` or `.folded` may be either. */

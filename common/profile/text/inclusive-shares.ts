@@ -5,9 +5,17 @@ import { frameNames, processName } from '../model/frame-name.ts';
 import { libraryName } from '../model/library.ts';
 import type { Profile, Sample } from '../model/profile.ts';
 import { PROGRAM_LABEL } from '../model/sample-attributes.ts';
-import { valueFormatter } from '../model/value-format.ts';
 import { CallTree } from './call-tree.ts';
-import { asCall, columns, DEFAULT_MIN_SHARE, groupDigits, type ReportCut, share } from './report-text.ts';
+import {
+  asCall,
+  columns,
+  counted,
+  DEFAULT_MIN_SHARE,
+  groupDigits,
+  headLine,
+  type ReportCut,
+  share,
+} from './report-text.ts';
 import { formatTree } from './report-tree.ts';
 
 /** What a line of a report can be, with its plural. */
@@ -168,7 +176,7 @@ export function* formatReport(profile: Profile, options: ReportOptions): Generat
   if (by === 'stack') return yield* formatTree(profile, cut);
   const total = totalOf(profile);
   const rows = inclusiveShares(profile, by);
-  yield `${valueFormatter(profile.type.sampleType).of(total)}, ${rows.length} ${rows.length === 1 ? by : BY[by]}\n`;
+  yield headLine(profile.type, total, countRows(profile, by, rows.length), cut.fileTotal);
   const isOnce = Object.hasOwn(NAME_OF, by);
   if (sort !== undefined || isOnce) {
     yield* isOnce ? plainRows(rows, sort ?? 'total', total, cut) : tableRows(rows, sort!, total, by, cut);
@@ -177,6 +185,18 @@ export function* formatReport(profile: Profile, options: ReportOptions): Generat
   yield* tableRows(rows, 'self', total, by, cut);
   yield '\ntotal: it and all that it calls\n';
   yield* plainRows(rows, 'total', total, cut);
+}
+
+/** Processes of one name are one line. */
+function countRows(profile: Profile, by: By, rows: number): string {
+  const pids = by === 'process' ? countPids(profile) : 0;
+  if (pids > rows) return `${counted(rows, 'name')} of ${counted(pids, 'process', BY.process)}`;
+  return counted(rows, by === 'labels' ? 'set of labels' : by, BY[by]);
+}
+
+function countPids({ samples, processes }: Profile): number {
+  const pids = new Set(samples.map(({ process }) => processes[process]!.pid));
+  return pids.size - (pids.has(0) ? 1 : 0);
 }
 
 function* tableRows(

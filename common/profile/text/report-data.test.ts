@@ -86,6 +86,42 @@ describe('report', () => {
     ]);
   });
 
+  it('counts neither stacks of other types of the file nor what they call', () => {
+    const rows = AFTER.stacks.length;
+    const [first] = AFTER.samples;
+    const one = { ...AFTER, samples: [first!, { ...first!, stack: rows - 1, value: 1e-3 }] };
+    expect(report(one, { by: 'stack' }).split('\n')).toEqual([
+      ...['150 samples, 2 stacks', '   self   total  stack', '     0%    100%  main()'],
+      ...['   100%    100%   parse()', '        0.0007%   … 1 more, 0.0007%', ''],
+    ]);
+  });
+
+  it('counts processes by their names, and says how many there are', () => {
+    const profile = folded('sh;f 1\nsh;g 2\napp;f 3\n');
+    const head = (one: Profile): string => report(one, { by: 'process' }).split('\n')[0]!;
+    expect(head(profile)).toBe('6 samples, 2 processes');
+    const twice = { ...profile.processes[1]!, pid: 8 };
+    const processes = [...profile.processes.map((one, i) => ({ ...one, pid: i })), twice];
+    const samples = profile.samples.map((one, i) =>
+      i === 0 ? { ...one, process: processes.length - 1 } : one,
+    );
+    expect(head({ ...profile, processes })).toBe('6 samples, 2 processes');
+    expect(head({ ...profile, processes, samples })).toBe('6 samples, 2 names of 3 processes');
+    expect(report(folded('sh;f 1\n'), { by: 'labels' })).toBe(
+      '1 sample, 1 set of labels\n100% [no labels]\n',
+    );
+  });
+
+  it.each(['function', 'stack', 'process', 'thread', 'labels', 'library', 'line'] as const)(
+    'by %s is known as a report where it is read again',
+    (by) => {
+      for (const fileTotal of [200, 1e6]) {
+        const text = [...formatReport(AFTER, { by, fileTotal })].join('');
+        expect(() => readProfile('a.txt', Buffer.from(text))).toThrow('it is a report');
+      }
+    },
+  );
+
   it('selects samples by what is on their stacks', () => {
     const selected = select(AFTER, { focus: /^write$/, ignore: /log/ });
     expect(reportJson(AFTER, selected, { by: 'function', top: 9 }).samples).toEqual({

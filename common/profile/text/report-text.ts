@@ -1,4 +1,6 @@
 /** How reports write shares, counts and columns. */
+import type { ProfileType } from '../model/profile-type.ts';
+import { valueFormatter } from '../model/value-format.ts';
 
 /** What a report leaves out. */
 export interface ReportCut {
@@ -6,6 +8,8 @@ export interface ReportCut {
   top?: number | undefined;
   /** Smaller shares of all samples are summed up in one line; 0 to 1. */
   minShare?: number | undefined;
+  /** What the samples of the whole file add up to, of which these are a part. */
+  fileTotal?: number | undefined;
 }
 
 export const DEFAULT_MIN_SHARE = 0.001;
@@ -22,6 +26,17 @@ export const share = (part: number, of: number): string => formatShare(of === 0 
 
 /** `12,345`. */
 export const groupDigits = (count: number): string => count.toLocaleString('en');
+
+/** The first line: `131 samples, 4 stacks`, or `57 of 131 samples, 4 stacks`. */
+export function headLine({ sampleType }: ProfileType, sum: number, rows: string, fileTotal = sum): string {
+  const format = valueFormatter(sampleType);
+  const part = sum === fileTotal ? '' : `${format.cell(sum)} of `;
+  return `${part}${format.of(fileTotal)}, ${rows}\n`;
+}
+
+/** `1 stack`, `1,234 stacks`. */
+export const counted = (count: number, one: string, many = `${one}s`): string =>
+  `${groupDigits(count)} ${count === 1 ? one : many}`;
 
 /** Two numbers to the right, and a text. */
 export const columns = (first: string, second: string, text: string): string =>

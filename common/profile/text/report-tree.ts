@@ -1,9 +1,17 @@
 /** The stacks of a profile as an indented tree of text, cut to what matters. */
 import { printable } from '../../base/printable.ts';
 import type { Profile } from '../model/profile.ts';
-import { type ValueFormatter, valueFormatter } from '../model/value-format.ts';
 import { CallTree, type NodeValues } from './call-tree.ts';
-import { asCall, columns, DEFAULT_MIN_SHARE, groupDigits, type ReportCut, share } from './report-text.ts';
+import {
+  asCall,
+  columns,
+  counted,
+  DEFAULT_MIN_SHARE,
+  groupDigits,
+  headLine,
+  type ReportCut,
+  share,
+} from './report-text.ts';
 
 /** Deeper, the level is a number and no indent: text grows with the square of the depth otherwise. */
 const MAX_INDENT = 40;
@@ -17,28 +25,30 @@ interface Line {
   depth: number;
 }
 
-export const formatTree = (
-  profile: Profile,
-  { top = Number.POSITIVE_INFINITY, minShare = DEFAULT_MIN_SHARE }: ReportCut = {},
-): Iterable<string> => new TreeText(profile, top, minShare).lines();
+export const formatTree = (profile: Profile, cut: ReportCut = {}): Iterable<string> =>
+  new TreeText(profile, cut).lines();
 
 class TreeText {
   readonly #tree = new CallTree(asCall);
   readonly #values: NodeValues;
-  readonly #format: ValueFormatter;
   readonly #children = new Map<number, number[]>();
-  readonly #stackCount: number;
+  readonly #head: string;
   readonly #least: number;
 
-  constructor(profile: Profile, top: number, minShare: number) {
+  constructor(
+    profile: Profile,
+    { top = Number.POSITIVE_INFINITY, minShare = DEFAULT_MIN_SHARE, fileTotal }: ReportCut,
+  ) {
     this.#values = this.#tree.add(profile);
-    this.#format = valueFormatter(profile.type.sampleType);
-    this.#stackCount = new Set(profile.samples.map(({ stack }) => stack)).size;
     const { total, sum } = this.#values;
+    const stackCount = new Set(profile.samples.map(({ stack }) => stack)).size;
+    this.#head = headLine(profile.type, sum, counted(stackCount, 'stack'), fileTotal);
     // as many as asked for: the smallest of them says how large a line has to be
     const sorted = Number.isFinite(top) ? total.slice(1).sort().reverse() : total;
     this.#least = Math.max(minShare * sum, Number.isFinite(top) ? (sorted[top - 1] ?? 0) : 0);
     for (let node = 1; node < total.length; node++) {
+      // of another type of the file, or not selected
+      if (total[node] === 0) continue;
       const caller = this.#tree.callerOf(node);
       const known = this.#children.get(caller);
       if (known) known.push(node);
@@ -48,7 +58,7 @@ class TreeText {
 
   *lines(): Generator<string> {
     const { sum, self } = this.#values;
-    yield `${this.#format.of(sum)}, ${this.#stackCount} ${this.#stackCount === 1 ? 'stack' : 'stacks'}\n`;
+    yield this.#head;
     yield columns('self', 'total', 'stack');
     if (self[0]! > 0) yield columns(share(self[0]!, sum), share(self[0]!, sum), '[no frames]');
     const waiting: (Line | string)[] = this.#below(0, 0);
@@ -65,7 +75,7 @@ class TreeText {
   #below(node: number, depth: number): (Line | string)[] {
     const { total, sum } = this.#values;
     const children = this.#children.get(node) ?? [];
-    const shown = children.filter((child) => total[child]! >= this.#least && total[child]! > 0);
+    const shown = children.filter((child) => total[child]! >= this.#least);
     const lines = shown
       .sort((a, b) => total[a]! - total[b]! || b - a)
       .map((child) => this.#chain(child, depth));
@@ -74,7 +84,6 @@ class TreeText {
     const left =
       children.reduce((all, child) => all + total[child]!, 0) -
       shown.reduce((all, child) => all + total[child]!, 0);
-    if (left === 0) return lines;
     return [
       columns('', share(left, sum), `${indentOf(depth)}… ${groupDigits(rest)} more, ${share(left, sum)}`),
       ...lines,
