@@ -58,6 +58,16 @@ describe('facts', () => {
     });
   });
 
+  test('what is told of a process on its way out takes nothing from what is known of it', () => {
+    const processes = manager();
+    processes.onProcess(record(10, 1, 5n));
+    const before = { ...processes.get(toPid(10), 1, 5n) };
+    processes.onExit(exit(10, 1, 5n, 9n));
+    const last = { executablePath: '', hasExecutable: false, cgroupPath: '', comm: 'python3' };
+    processes.onProcess(record(10, 1, 5n, last));
+    expect(processes.get(toPid(10), 1, 5n)).toEqual(before);
+  });
+
   test('the systemd unit names the service', () => {
     const processes = manager();
     processes.onProcess(record(10, 1, 5n, { cgroupPath: '/system.slice/nginx.service' }));

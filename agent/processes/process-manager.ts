@@ -95,6 +95,8 @@ export class ProcessManager {
   onProcess(record: ProcessRecord): void {
     this.stats.reported++;
     const known = this.#find(record.pid, record.execId, record.startBoottimeNs);
+    // on its way out it has no program any more: what was told while it had one holds
+    if (known && !record.hasExecutable && known.process.executablePath !== '') return;
     const who = this.#describe(record);
     // The object stays the same: traces may already refer to it.
     if (known) Object.assign(known.process, who);
