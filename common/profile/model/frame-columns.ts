@@ -72,6 +72,14 @@ export class FrameColumns {
     return this.mappings.push(mapping) - 1;
   }
 
+  /** Lines of these locations beyond one of each. */
+  inlinedAt(locations: Uint32Array): number {
+    let inlined = 0;
+    for (const index of locations)
+      inlined += Math.max(0, this.lineStarts[index + 1]! - this.lineStarts[index]! - 1);
+    return inlined;
+  }
+
   func(index: number): Func {
     const { strings } = this;
     return {

@@ -18,7 +18,10 @@ export interface DecodeResult<P = Profile> {
   rejectedProfiles: number;
 }
 
-export const MAX_PROFILES = 65_536;
+/** Each has tables of its own, and is stored by itself. A machine has a few hundred of services and containers. */
+export const MAX_PROFILES = 16_384;
+/** Over all profiles of a request. Those that say other things of themselves are others, whatever they are. */
+export const MAX_PROCESSES = 32_768;
 /** Table entries over all profiles of a request: each profile has its own copy of what it refers to. */
 export const MAX_ENTRIES = 8_000_000;
 
@@ -39,6 +42,7 @@ export class RequestState {
   readonly room = new IndexRoom();
   entriesLeft = MAX_ENTRIES;
   profilesLeft = MAX_PROFILES;
+  processesLeft = MAX_PROCESSES;
   /** Whether the values of the profile that is read count samples. */
   areCounts = false;
   /** Samples whose attributes are none that a sample has. */

@@ -407,9 +407,73 @@ describe('decodeOtlp of hostile requests', () => {
     expect(profiles.length).toBe(Math.floor(8_000_000 / 2048));
     expect(rejected).toBe(70_000 - profiles.length);
     expect([...problems.keys()].sort()).toEqual([
-      'more than 65536 profiles',
+      'more than 16384 profiles',
       "the request's stacks, frames and attributes add up to more than 8000000",
     ]);
+  });
+
+  it('makes nothing for resources, scopes and profiles without samples', () => {
+    const resources = (one: number[], count: number): Uint8Array => repeat([10, one.length, ...one], count);
+    const start = performance.now();
+    for (const bytes of [
+      resources([], 2_800_000),
+      resources([18, 0], 1_200_000),
+      resources([18, 2, 18, 0], 700_000),
+    ]) {
+      const request = Buffer.concat([bytes, bytesOf((w) => w.bytes(2, EMPTY_DICTIONARY))]);
+      expect(decodeOtlp(request)).toMatchObject({ profiles: [], totalSamples: 0 });
+    }
+    // 20 s where each has lists of its own
+    expect(performance.now() - start).toBeLessThan(6000);
+  });
+
+  it('bounds processes, whatever is said of them, and lines of the frames of all stacks', () => {
+    const labels = Array.from({ length: 40_000 }, (_, i) => i);
+    const dictionaryBytes = bytesOf((writer) => {
+      writer.raw(EMPTY_DICTIONARY);
+      writer.string(5, 'label');
+      for (const i of labels)
+        writer.bytes(
+          6,
+          bytesOf((w) => {
+            w.uint(1, 1);
+            w.bytes(
+              2,
+              bytesOf((v) => v.string(1, `v${i}`)),
+            );
+          }),
+        );
+    });
+    const profile = bytesOf((writer) => {
+      for (const i of labels)
+        writer.bytes(
+          2,
+          bytesOf((w) => w.packedUint(2, [i + 1])),
+        );
+    });
+    const { profiles, rejected, problems } = decodeOtlp(rawRequest(profile, dictionaryBytes));
+    expect(profiles[0]!.processes.length).toBeLessThanOrEqual(32_769);
+    expect(rejected).toBe(40_000 - 32_768);
+    expect([...problems.keys()]).toEqual(['more than 32768 processes, or of what is said of them']);
+
+    const wide = bytesOf((writer) => {
+      writer.raw(EMPTY_DICTIONARY);
+      writer.bytes(2, repeat([26, 0], 256));
+      for (let i = 0; i < 100; i++)
+        writer.bytes(
+          7,
+          bytesOf((w) => w.packedUint(1, Array<number>(1000).fill(1))),
+        );
+    });
+    const samples = bytesOf((writer) => {
+      for (let i = 1; i <= 100; i++)
+        writer.bytes(
+          2,
+          bytesOf((w) => w.uint(1, i)),
+        );
+    });
+    // 256,000 functions a stack
+    expect(decodeOtlp(rawRequest(samples, wide)).rejected).toBe(100 - Math.floor(8_000_000 / 256_000));
   });
 
   it('refuses values nested without end', () => {

@@ -5,7 +5,7 @@
  * kept. Only what is no such request at all is refused, with a sentence. Attributes come in two forms, with their
  * key and text in place or as indices into the string table; both are read everywhere.
  */
-import { BadProtobuf, ProtoReader } from '../../protobuf/proto-reader.ts';
+import { BadProtobuf, bytesTag, ProtoReader } from '../../protobuf/proto-reader.ts';
 import { type ColumnProfile, wholeProfile } from '../model/frame-columns.ts';
 import { StringCache } from '../model/string-cache.ts';
 import { type DecodeResult, looksOld, MAX_PROFILES, RequestState } from './decode-state.ts';
@@ -54,30 +54,43 @@ function decodeRequest(reader: ProtoReader, strings: StringCache): DecodeResult<
     return result;
   }
   const state = new RequestState(new DictionaryReader(reader, tables, strings), strings, result);
-  for (let i = 0; i < resourceProfiles.length; i++) decodeResource(state, resourceProfiles.open(reader, i));
+  for (let i = 0; i < resourceProfiles.length; i++) {
+    const end = resourceProfiles.open(reader, i);
+    decodeResource(state, reader.at, end);
+  }
   if (looksOld(state)) throw new OtlpError(OLD_WIRE);
   return result;
 }
 
-function decodeResource(state: RequestState, end: number): void {
+/** Nothing is made for what has no samples: two bytes are a resource, and there may be millions. */
+function decodeResource(state: RequestState, start: number, end: number): void {
   const { reader } = state.dictionary;
-  const [{ at }, profiles] = [reader, new Ranges()];
-  const scopes = rangesOf(reader, end, 2);
-  for (let i = 0; i < scopes.length; i++) {
-    const scope = rangesOf(reader, scopes.open(reader, i), 2);
-    for (let j = 0; j < scope.length; j++) {
-      const profileEnd = scope.open(reader, j);
-      profiles.push(reader.at, profileEnd);
+  let attributes: Attributes | undefined;
+  for (let scopeEnd = nextMessage(reader, end); scopeEnd >= 0; scopeEnd = nextMessage(reader, end)) {
+    for (let at = nextMessage(reader, scopeEnd); at >= 0; at = nextMessage(reader, scopeEnd)) {
+      const profileStart = reader.at;
+      if (nextMessage(reader, at) >= 0) {
+        attributes ??= readResource(state.dictionary, start, end);
+        reader.at = profileStart;
+        decodeProfile(state, attributes, readProfileHeader(reader, at));
+      }
+      reader.at = at;
     }
   }
-  const attributes = readResource(state.dictionary, at, end);
-  for (let i = 0; i < profiles.length; i++)
-    decodeProfile(state, attributes, readProfileHeader(reader, profiles.open(reader, i)));
+}
+
+/** Of a resource the next scope, of a scope the next profile, of a profile the next sample: each is field 2. Moves there. */
+function nextMessage(reader: ProtoReader, end: number): number {
+  while (reader.at < end) {
+    const tag = reader.int32();
+    if (tag === bytesTag(2)) return reader.end();
+    reader.skip(tag);
+  }
+  return -1;
 }
 
 function decodeProfile(state: RequestState, resource: Attributes, header: ProfileHeader): void {
   const { result } = state;
-  if (header.samples.length === 0) return;
   if (state.profilesLeft-- <= 0) {
     state.rejectAll(header, `more than ${MAX_PROFILES} profiles`);
     result.rejectedProfiles++;

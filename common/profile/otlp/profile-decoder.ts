@@ -14,7 +14,7 @@ import {
   type ProfileType,
   type ValueType,
 } from '../model/profile-type.ts';
-import { MAX_ENTRIES, NO_STACK, type RequestState } from './decode-state.ts';
+import { MAX_ENTRIES, MAX_PROCESSES, NO_STACK, type RequestState } from './decode-state.ts';
 import { type EntryMap, SequenceTable } from './index-tables.ts';
 import { type Attributes, BadSample, type DictionaryReader, number, ROLE, text } from './otlp-dictionary.ts';
 import type { ProfileHeader, WireSample } from './otlp-request.ts';
@@ -194,6 +194,8 @@ export class ProfileDecoder {
     const key = `${pid}/${parentPid}/${startUnixNano}/${ids.join('/')}`;
     let index = this.#processes.get(key);
     if (index === undefined) {
+      if (this.#state.processesLeft-- <= 0)
+        throw new BadSample(`more than ${MAX_PROCESSES} processes, or of what is said of them`);
       index = this.#profile.processes.push(process) - 1;
       this.#processes.set(key, index);
     }
@@ -223,6 +225,7 @@ export class ProfileDecoder {
       const known = this.#state.locations.find(index);
       locations[i] = known >= 0 ? known : this.#location(index);
     }
+    this.#spend(this.#frames.inlinedAt(locations));
     return this.#profile.stacks.push(locations) - 1;
   }
 
