@@ -15,6 +15,8 @@ import { readRanges } from './ranges.ts';
 import { highAddress, readAddress, type Unit } from './unit.ts';
 
 const MAX_DEPTH = 2048;
+/** Receivers take no more functions at one place. */
+const MAX_CHAIN = 256;
 const MAX_FUNCTIONS = 1 << 22;
 const MAX_RANGES = 1 << 22;
 
@@ -71,8 +73,16 @@ export class Functions {
         callColumn: callColumns[i]!,
       });
     }
-    return chain;
+    return chain.length > MAX_CHAIN ? withoutMiddle(chain) : chain;
   }
+}
+
+/** The innermost ones, and the function that all were inlined into, at the place where it says that it calls. */
+function withoutMiddle(chain: readonly FunctionRow[]): FunctionRow[] {
+  const [outermost, { callFile, callLine, callColumn }] = [chain.at(-1)!, chain.at(-2)!];
+  const inner = chain.slice(0, MAX_CHAIN - 1);
+  inner.push({ ...inner.pop()!, callFile, callLine, callColumn }, outermost);
+  return inner;
 }
 
 /** Of {@link FunctionColumns}, and of {@link Intervals}. */
