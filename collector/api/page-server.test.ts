@@ -126,6 +126,13 @@ describe('the page server', () => {
     expect((await getWith(image, '/')).status).toBe(200);
   });
 
+  it('repeats no more than the beginning of what was asked', async () => {
+    const { error } = (await (await get(`/api/v1/export?format=${'x'.repeat(10_000)}`)).json()) as {
+      error: string;
+    };
+    expect(error.length).toBe(1000);
+  });
+
   it('refuses an address that is none', async () => {
     expect((await getWith({}, '//')).status).toBe(400);
   });
@@ -224,5 +231,44 @@ it('answers all who ask the same while the answer is made once, however long tha
   const answers = await Promise.all([ask(0), ask(1200), ask(1800)]);
   for (const { samples } of answers) expect(samples).toBe(7);
   expect(asked).toBe(1);
+  await other.stop();
+});
+
+it('makes few files at a time, and says when to come again where many wait', async () => {
+  const now = Date.now;
+  const store = new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now });
+  store.append(profileFromText('p:1;main@n 7', { endMs: now(), spanMs: 1 }));
+  const gates: (() => void)[] = [];
+  let isOpen = false;
+  const slow = {
+    stats: () => store.stats(),
+    types: (range: TimeRange) => store.types(range),
+    parts: async (range: TimeRange) => {
+      if (!isOpen) await new Promise<void>((resolve) => gates.push(resolve));
+      return store.parts(range);
+    },
+  };
+  const other = await startPageServer({
+    listen: { host: '127.0.0.1', port: 0 },
+    files: readPageFiles(directory),
+    status: {
+      ...{ stats: new ReceiverStats(), listen: { grpc: 'g', http: 'h' }, startedMs: now() },
+      store: slow as unknown as Store,
+    },
+    symbols: new SymbolSources(undefined, { error: expect.fail }),
+    now,
+    logger: { error: (message: unknown) => expect.fail(`logged ${JSON.stringify(message)}`) },
+  });
+  const ask = (): Promise<Response> =>
+    fetch(`http://127.0.0.1:${other.port}/api/v1/export?format=folded&range=all`);
+  const asked = Array.from({ length: 20 }, ask);
+  const refused = await Promise.any(asked);
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '10']);
+  expect(await refused.json()).toEqual({ error: '16 exports wait for their turn: ask again later' });
+  expect(gates.length).toBe(2);
+  isOpen = true;
+  for (const open of gates) open();
+  const statuses = (await Promise.all(asked)).map(({ status }) => status).sort();
+  expect(statuses).toEqual([...Array<number>(18).fill(200), 503, 503]);
   await other.stop();
 });

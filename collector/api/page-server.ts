@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
+import { Turns } from '../../common/base/turns.ts';
 import { FilterError } from '../../common/profile/filters/filter.ts';
 import { Importer } from '../import/importer.ts';
 import { type Access, OPEN_ACCESS, TOKEN_NEEDED } from '../net/access.ts';
@@ -10,7 +11,7 @@ import { ByteBudget } from '../net/byte-budget.ts';
 import { isOfAnotherSite, isTrustedHost } from '../net/host-check.ts';
 import { type ListenAddress, listenOn, stopListening } from '../net/listen.ts';
 import type { PageFile } from '../net/page-files.ts';
-import { HttpError } from '../net/read-body.ts';
+import { errorText, HttpError } from '../net/read-body.ts';
 import { QueryEnded, QueryLives } from '../query/query-life.ts';
 import { withWallTime } from '../query/wall-store.ts';
 import { COLLECTOR_DEFAULTS } from '../settings/options.ts';
@@ -88,11 +89,17 @@ export async function startPageServer(
   return { port, stop };
 }
 
+/** Files are made on this thread, and each holds a whole profile while it is. */
+const MAX_FILES_AT_A_TIME = 2;
+const MAX_WAITING_FILES = 16;
+const RETRY_AFTER_S = 10;
+
 class PageHandler {
   readonly #options: PageServerOptions;
   /** Answers under way or just given, by URL. */
   readonly #answers = new LRUCache<string, Answer>({ max: 64, ttl: ANSWER_LIFE_MS });
   readonly #lives = new QueryLives();
+  readonly #files = new Turns(MAX_FILES_AT_A_TIME);
 
   /** Until somebody asks. */
   #isCold = true;
@@ -138,7 +145,7 @@ class PageHandler {
       const message = known
         ? error.message
         : `the query failed: ${error instanceof Error ? error.message : error}`;
-      const body: ErrorResponse = { error: message };
+      const body: ErrorResponse = { error: errorText(message) };
       if (!request.complete) response.setHeader('connection', 'close');
       await this.#send(request, response, known ? error.httpStatus : 500, JSON.stringify(body));
     }
@@ -201,8 +208,7 @@ class PageHandler {
     const { pathname, searchParams } = url;
     const route = Object.hasOwn(ROUTES, pathname) ? ROUTES[pathname] : undefined;
     if (route?.response === undefined && route !== undefined) {
-      const isWanted = (): boolean => !response.destroyed;
-      const file = (await this.#runV1(route, searchParams, isWanted)) as FileAnswer;
+      const file = await this.#makeFile(route, searchParams, response);
       response.setHeader('content-disposition', `attachment; filename="${file.fileName}"`);
       await this.#send(request, response, 200, Buffer.from(file.bytes), { type: file.type });
       return;
@@ -219,6 +225,18 @@ class PageHandler {
       ? JSON.stringify(await run(() => !response.destroyed))
       : await this.#cached(`${pathname}?${searchParams}`, response, run);
     await this.#send(request, response, 200, body);
+  }
+
+  async #makeFile(route: Route, parameters: URLSearchParams, response: ServerResponse): Promise<FileAnswer> {
+    if (this.#files.waiting >= MAX_WAITING_FILES) {
+      response.setHeader('retry-after', RETRY_AFTER_S);
+      throw new HttpError(503, `${MAX_WAITING_FILES} exports wait for their turn: ask again later`);
+    }
+    const isWanted = (): boolean => !response.destroyed;
+    return await this.#files.run(async () => {
+      if (!isWanted()) throw new QueryEnded('nobody waits for the answer any more');
+      return (await this.#runV1(route, parameters, isWanted)) as FileAnswer;
+    });
   }
 
   async #runV1(route: Route, parameters: URLSearchParams, isWanted: () => boolean): Promise<unknown> {

@@ -88,6 +88,18 @@ it('answers a call without the token before its message has come, and holds noth
   expect(budget.stats().peakBytes).toBeLessThan(MIB);
 });
 
+it('says what is wrong with a call of another kind', async () => {
+  const messageOf = async (headers: Record<string, string>): Promise<string> =>
+    decodeURIComponent(String((await call({ body: frame(Buffer.alloc(0)), headers }))['grpc-message']));
+  expect(await messageOf({ ':method': 'PUT' })).toBe('the method is PUT: gRPC calls are POST');
+  expect(await messageOf({ 'content-type': 'application/grpc-web' })).toContain(
+    'content-type is "application/grpc-web": send application/grpc',
+  );
+  expect(await messageOf({ ':path': `/${'x'.repeat(5000)}` })).toMatch(
+    /^nothing at \/x{98}…: gRPC calls go to/,
+  );
+});
+
 it('cuts a connection on which nothing but refused calls comes', async () => {
   const session = dial();
   const headers = { authorization: 'Bearer another-token-of-length' };

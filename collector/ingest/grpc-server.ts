@@ -16,6 +16,7 @@ import {
 import { status } from '@grpc/grpc-js';
 import Long from 'long';
 import { opentelemetry } from '#otlp';
+import { excerpt } from '../../common/base/printable.ts';
 import { METRICS_EXPORT_PATH } from '../../common/profile/otlp/otlp-metrics.ts';
 import { type Access, OPEN_ACCESS, SECURE, TOKEN_NEEDED } from '../net/access.ts';
 import { OverBudget } from '../net/byte-budget.ts';
@@ -125,13 +126,13 @@ class Calls {
     }
     const type = String(headers['content-type']);
     const handler = Object.hasOwn(this.#handlers, path) ? this.#handlers[path] : undefined;
-    if (
-      headers[constants.HTTP2_HEADER_METHOD] === 'POST' &&
-      /^application\/grpc($|[+;])/.test(type) &&
-      handler
-    )
-      return handler;
-    throw new CallError(status.UNIMPLEMENTED, `nothing at ${path}: gRPC calls go to ${PROFILES_EXPORT_PATH}`);
+    const refuse = (reason: string): CallError => new CallError(status.UNIMPLEMENTED, reason);
+    if (!handler) throw refuse(`nothing at ${excerpt(path)}: gRPC calls go to ${PROFILES_EXPORT_PATH}`);
+    const method = String(headers[constants.HTTP2_HEADER_METHOD]);
+    if (method !== 'POST') throw refuse(`the method is ${excerpt(method)}: gRPC calls are POST`);
+    if (!/^application\/grpc($|[+;])/.test(type))
+      throw refuse(`content-type is "${excerpt(type)}": send application/grpc, no gRPC-Web`);
+    return handler;
   }
 
   /** OTLP's senders try again where it is UNAVAILABLE, and give up otherwise. */

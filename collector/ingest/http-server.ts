@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Writer } from 'protobufjs/minimal.js';
 import { OPEN_ACCESS, TOKEN_NEEDED } from '../net/access.ts';
 import { type ListenAddress, listenOn, stopListening } from '../net/listen.ts';
-import { HttpError, readBody } from '../net/read-body.ts';
+import { errorText, HttpError, readBody } from '../net/read-body.ts';
 import { encodeExportResponse, type IngestServer } from './grpc-server.ts';
 import { Intake, type IntakeOptions, RETRY_AFTER_S } from './intake.ts';
 import { BusyReceiver, type ExportResult, MAX_REQUEST_BYTES, RefusedRequest } from './receiver.ts';
@@ -54,7 +54,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, intake
     if (!request.complete) response.setHeader('connection', 'close');
     if (code === UNAUTHENTICATED) response.setHeader('www-authenticate', 'Bearer');
     if (code === UNAVAILABLE) response.setHeader('retry-after', RETRY_AFTER_S);
-    send(response, httpStatus, format, encodeStatus(format, code, message));
+    send(response, httpStatus, format, encodeStatus(format, code, errorText(message)));
   } finally {
     lease.end();
   }

@@ -1,6 +1,12 @@
 import type { IncomingMessage } from 'node:http';
+import { excerpt } from '../../common/base/printable.ts';
 import { type ByteLease, OverBudget } from './byte-budget.ts';
 import { BadBody, gather, TooLarge, TooSlow } from './gather.ts';
+
+const MAX_ERROR_CHARS = 1000;
+
+/** A message for whoever asked: what they asked for may stand in it, however long that is. */
+export const errorText = (message: string): string => excerpt(message, MAX_ERROR_CHARS);
 
 /** What an HTTP server of the collector answers instead of what was asked. */
 export class HttpError extends Error {
