@@ -52,6 +52,13 @@ describe('a profile is not read', () => {
     );
   });
 
+  it('where it is packed by what is not unpacked here', async () => {
+    writeFileSync(at('z.folded.zst'), Buffer.from('28b52ffd04000100', 'hex'));
+    await expect(loadProfiles(at('z.folded.zst'))).rejects.toThrow(
+      'z.folded.zst is packed by zstd: unpack it with zstd -d, or pack it with gzip',
+    );
+  });
+
   it('where it is packed and cut', async () => {
     writeFileSync(at('cut.folded.gz'), gzipSync('app;main 1\n'.repeat(1000)).subarray(0, 40));
     await expect(loadProfiles(at('cut.folded.gz'))).rejects.toThrow(/cut\.folded\.gz can't be unpacked: /);

@@ -246,10 +246,14 @@ async function* chunksOf(fileName: string): AsyncGenerator<Buffer> {
   yield* fileName === STDIN ? process.stdin : createReadStream(fileName, { highWaterMark: CHUNK_BYTES });
 }
 
+const isZstd = (bytes: Buffer): boolean => bytes.length >= 4 && bytes.readUInt32LE(0) === 0xfd2f_b528;
+
 /** Whatever its name says, a file that begins as gzip's do is unpacked as it comes. */
 async function* unpacked(chunks: AsyncGenerator<Buffer>, fileName: string): AsyncGenerator<Buffer> {
   const first = await chunks.next();
   if (first.done) return;
+  if (isZstd(first.value))
+    throw new Error(`${nameOf(fileName)} is packed by zstd: unpack it with zstd -d, or pack it with gzip`);
   if (!isGzip(first.value)) {
     yield first.value;
     yield* chunks;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, Help, type Option } from 'commander';
 import { packageRoot } from '../../agent/base/package-root.ts';
-import { printable } from '../../common/base/printable.ts';
+import { excerpt } from '../../common/base/printable.ts';
 import { AGENT_FLAG_NAMES, asDropIn, normaliseDashes } from './drop-in.ts';
 import { addExamples } from './examples.ts';
 import { endOnFaults, ignoreLostErrors } from './faults.ts';
@@ -50,6 +50,16 @@ export const newShow = (program: Command): Command =>
     ['everyframe show stack-deltas libfoo.so', 'how its stacks are unwound'],
   ]);
 
+const MAX_LINES = 100;
+const MAX_LINE_CHARS = 2000;
+
+/** A message may quote what a stranger wrote, and have lines of its own. */
+function linesOf(text: string): string[] {
+  const lines = text.split('\n');
+  const shown = lines.slice(0, MAX_LINES).map((line) => excerpt(line, MAX_LINE_CHARS));
+  return lines.length > MAX_LINES ? [...shown, `and ${lines.length - MAX_LINES} more lines`] : shown;
+}
+
 /** Runs the command that the process was started with, of those that `register` knows. */
 export async function runProgram(program: Command, register: () => Promise<void>): Promise<void> {
   // `everyframe show … | head` ends when head has seen enough
@@ -58,15 +68,13 @@ export async function runProgram(program: Command, register: () => Promise<void>
     console.error(`everyframe: standard output can't be written: ${error.message}`);
     process.exit(1);
   });
-  const tell = (text: string): void =>
-    console.error(`everyframe: ${text.split('\n').map(printable).join('\n')}`);
+  const tell = (text: string): void => console.error(`everyframe: ${linesOf(text).join('\n')}`);
   ignoreLostErrors();
   endOnFaults(tell);
   try {
     await register();
     await program.parseAsync(argumentsOf(process.argv), { from: 'user' });
   } catch (error) {
-    // a message may quote what a stranger wrote, and have lines of its own
     tell((error as Error).message);
     // whatever was started before it failed does not keep the process alive
     process.exit(1);

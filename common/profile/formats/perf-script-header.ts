@@ -106,12 +106,14 @@ export class HeaderReader {
     if (!groups) return undefined;
     const { comm = '', pid, tid, cpu, seconds, fraction = '', rest = '', event = '', period } = groups;
     const nanos = fraction.padEnd(9, '0');
+    const time = seconds === undefined ? -1n : BigInt(seconds) * 1_000_000_000n + BigInt(nanos);
     return {
       comm,
       pid: natural(pid),
       tid: natural(tid),
       cpu: cpu === undefined ? -1 : Number(cpu),
-      time: seconds === undefined ? -1n : BigInt(seconds) * 1_000_000_000n + BigInt(nanos),
+      // no machine has run so long, and no format has room for it
+      time: time > MAX_TIME ? -1n : time,
       hasBoth: pid !== undefined,
       event,
       period: Number(period ?? 1),
@@ -119,6 +121,8 @@ export class HeaderReader {
     };
   }
 }
+
+const MAX_TIME = 2n ** 63n - 1n;
 
 /** A thread that had ended has the ID -1. */
 const natural = (text: string | undefined): number => Math.max(0, Number(text ?? 0));

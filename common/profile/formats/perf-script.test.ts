@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { processName, stackNames } from '../model/frame-name.ts';
 import type { Profile } from '../model/profile.ts';
-import { readProfile } from './formats.ts';
+import { readProfile, readProfiles } from './formats.ts';
 
 const read = (text: string): Profile => readProfile('a.perf', Buffer.from(text));
 
@@ -161,4 +161,13 @@ describe.runIf(hasPerf)('perf itself', () => {
       rmSync(folder, { recursive: true });
     }
   });
+});
+
+it('leaves out an event that stands for more than a value can say, and a time that no clock has', () => {
+  const event = (time: string, period: string): string =>
+    `x 1/1 ${time}: ${period} page-faults: \n\t1 a (/x)\n\n`;
+  const text = `${event('1.000000', '9'.repeat(30))}${event('2.000000', '7')}${event('999999999999.999999', '5')}`;
+  const { profiles, problems } = readProfiles('a.perf', Buffer.from(text));
+  expect([...problems]).toEqual([['an event stands for more than 2^63 of them', 1]]);
+  expect(profiles[0]!.samples).toMatchObject([{ value: 7, timestamps: [2_000_000_000n] }, { value: 5 }]);
 });

@@ -5,7 +5,7 @@
 import { joinEqual, mergeProfiles } from '../model/merge.ts';
 import { type FrameType, type Profile, type ProfileFile, setOf } from '../model/profile.ts';
 import { type FrameText, type Owner, ProfileBuilder } from '../model/profile-builder.ts';
-import { NO_PERIOD } from '../model/profile-type.ts';
+import { MAX_VALUE, NO_PERIOD } from '../model/profile-type.ts';
 import { ReadBudget } from '../model/read-limits.ts';
 import { ROOT } from '../model/stack-tree.ts';
 import { type EventHeader, HeaderReader } from './perf-script-header.ts';
@@ -162,11 +162,14 @@ export class PerfScriptReader {
 
   /** Samples of CPU time count 1; of other events each stands for as many as its period says. */
   #add(frames: readonly string[], owner: Owner, time: bigint, event: string, period: number): void {
+    if (period > MAX_VALUE) {
+      this.#leaveOut('an event stands for more than 2^63 of them');
+      return;
+    }
     let kind = this.#kinds.get(event);
     if (!kind) {
       if (this.#kinds.size >= MAX_KINDS) {
-        const reason = `it has more than ${MAX_KINDS} kinds of events`;
-        this.#problems.set(reason, (this.#problems.get(reason) ?? 0) + 1);
+        this.#leaveOut(`it has more than ${MAX_KINDS} kinds of events`);
         return;
       }
       kind = { builder: new ProfileBuilder(this.#budget), locations: new Map() };
@@ -179,6 +182,10 @@ export class PerfScriptReader {
     const values = value === 1 ? undefined : [value];
     if (time < 0n) builder.add(builder.stackAt(node), owner, value);
     else builder.add(builder.stackAt(node), owner, value, [time], values);
+  }
+
+  #leaveOut(reason: string): void {
+    this.#problems.set(reason, (this.#problems.get(reason) ?? 0) + 1);
   }
 
   #widen(time: bigint): void {

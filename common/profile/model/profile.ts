@@ -8,7 +8,7 @@
  * A profile has values of one type, as in OTLP. A file or a recording that has several is a {@link ProfileSet}.
  */
 import type { KnownFrameType } from './frame-types.ts';
-import { countsSamples, cpuType, isCpuType, type ProfileType } from './profile-type.ts';
+import { countsSamples, cpuType, isCpuType, MAX_VALUE, type ProfileType } from './profile-type.ts';
 
 /** `profile.frame.type` of OpenTelemetry's semantic conventions; '' only in entry 0 or when unknown. */
 export type FrameType = '' | KnownFrameType;
@@ -174,7 +174,7 @@ export function addEvents(
     for (let i = 0; i < timestamps.length; i++) into.values.push(values ? values[i]! : 1);
   }
   for (const timestamp of timestamps) into.timestamps.push(timestamp);
-  into.value += value;
+  into.value = Math.min(MAX_VALUE, into.value + value);
 }
 
 export const emptyMapping = (): Mapping => ({

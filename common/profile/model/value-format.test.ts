@@ -14,6 +14,11 @@ describe('valueFormatter', () => {
     expect(format('events', 'count').perSecond(0.25)).toBe('0.25/s');
   });
 
+  it('has no control characters of a type or unit that a stranger named', () => {
+    const hostile = format('a\x1b]0;b\x07', '\x1b[31mc');
+    expect([hostile.of(1), hostile.column]).toEqual(['1 ?[31mc of a?]0;b?', 'a?]0;b?']);
+  });
+
   it('counts the events of a probe, and adds up the values of one that has them', () => {
     const events = format('uprobe:libc:malloc', 'count');
     expect([events.column, events.amount(1), events.of(1549)]).toEqual([

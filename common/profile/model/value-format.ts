@@ -2,6 +2,7 @@
  * How values of a profile type are written: one formatter for each unit. Axes, tooltips, tables and texts ask it, so that nobody
  * else has to know that a value may be a number of samples, a time or a size.
  */
+import { printable } from '../../base/printable.ts';
 import { WORDS } from './thread-types.ts';
 
 export interface ValueFormatter {
@@ -25,7 +26,7 @@ interface NamedUnit {
 
 /** @param valueType any that a sender may have made up: an unknown unit is written behind its number */
 export function valueFormatter(valueType: NamedUnit): ValueFormatter {
-  const { type, unit } = valueType;
+  const [type, unit] = [printable(valueType.type), printable(valueType.unit)];
   if (unit === 'count' || unit === '') return countFormatter(type || 'values');
   const cell = UNITS.get(unit) ?? ((value: number): string => `${number(value)} ${unit}`);
   const word = WORDS[`${type}/${unit}`] ?? type;
