@@ -1,6 +1,6 @@
+import { runInSlices } from '../../common/base/slices.ts';
 import { collectBetweenWork } from '../base/collect-garbage.ts';
 import type { Native } from '../base/native.ts';
-import { runInSlices } from '../base/slices.ts';
 
 /** Each made again as it is needed, at the cost of some CPU time. */
 export interface Caches {

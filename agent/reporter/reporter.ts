@@ -1,12 +1,12 @@
 /** Takes profiles and pushes them to a receiver, as requests that it can take. */
 
+import { runInSlices } from '../../common/base/slices.ts';
 import { countEvents, type Profile } from '../../common/profile/model/profile.ts';
 import { OtlpEncoder, splitProfile } from '../../common/profile/otlp/otlp-encode.ts';
 import type { Transport } from '../../otlp-client/exporter.ts';
 import type { SenderLog } from '../../otlp-client/link-log.ts';
 import { RequestSender, type SenderOptions } from '../../otlp-client/request-sender.ts';
 import { makeTransport } from '../../otlp-client/transport.ts';
-import { runInSlices } from '../base/slices.ts';
 import { readScope } from './scope.ts';
 
 export interface ProfileCodec {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nextTurn } from '../base/slices.ts';
+import { nextTurn } from '../../common/base/slices.ts';
 import { RecordStream } from './record-stream.ts';
 
 /** Records of the sizes, each filled with its number. */

@@ -3,8 +3,8 @@
  * frames is read out of its process, which takes a tenth of a second.
  */
 
+import { nextTurn } from '../../common/base/slices.ts';
 import type { NativeRing } from '../base/native.ts';
-import { nextTurn } from '../base/slices.ts';
 
 /** Work that a record leaves; between two steps the event loop may have its turn. */
 export type Steps = Generator<void, unknown>;

@@ -3,8 +3,8 @@
  * thread, until the stack is whole: some threads at a time, their pages read in rounds.
  */
 import type { Pid } from '../../common/base/brand.ts';
+import { nextTurn } from '../../common/base/slices.ts';
 import type { Native, NativeBpfObject } from '../base/native.ts';
-import { nextTurn } from '../base/slices.ts';
 import {
   Context,
   EF_KEPT_PAGE_BYTES,

@@ -1,11 +1,11 @@
 /** From an interval of counted samples to profiles, one a source: frames named, clock converted, tables interned. */
 import { hostname } from 'node:os';
 import type { Pid, TraceId } from '../../common/base/brand.ts';
+import { inSlices } from '../../common/base/slices.ts';
 import { joinAttributes } from '../../common/profile/model/attributes.ts';
 import { LinkTable } from '../../common/profile/model/link.ts';
 import { emptyProfile, type Process, type Profile, type Sample } from '../../common/profile/model/profile.ts';
 import type { ProfileType } from '../../common/profile/model/profile-type.ts';
-import { inSlices } from '../base/slices.ts';
 import { Origin, PROFILE_TYPES } from '../records/records.gen.ts';
 import { FrameTables } from './frame-tables.ts';
 import type { Interval, SampleGroup } from './interval.ts';

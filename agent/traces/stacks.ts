@@ -1,7 +1,7 @@
 /** The frames of traces, which stay with the traces for as long as they mean the same. */
 
 import type { TraceId } from '../../common/base/brand.ts';
-import { runInSlices } from '../base/slices.ts';
+import { runInSlices } from '../../common/base/slices.ts';
 import { OWN_VIEW } from '../processes/root-views.ts';
 import type { ProcessIdentity } from '../records/records.ts';
 import type { Frame } from './frame.ts';

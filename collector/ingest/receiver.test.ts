@@ -140,6 +140,7 @@ describe('Receiver', () => {
     let failing = true;
     const full = {
       busy: 'the disk is full' as string | undefined,
+      hold: () => () => {},
       append: store.append.bind(store),
       noteRequest: () => {},
       commit: async () => {
@@ -158,6 +159,26 @@ describe('Receiver', () => {
     await other.receiveProtobuf(request(), 'peer');
     expect(other.stats).toMatchObject({ acceptedRequests: 1, repeatedRequests: 1, storedSamples: 15 });
     expect(store.stats().samples).toBe(15);
+  });
+
+  it('gives others their turn while it takes a large request, and takes one after the other', async () => {
+    const text = Array.from({ length: 3000 }, (_, i) => `p${i}:${i + 1};main@n;f${i}@n 3`).join('\n');
+    const large = encodeOtlp(profileFromText(text, { endMs: NOW, spanMs: 1000 }));
+    const order: string[] = [];
+    const take = async (name: string, bytes: Buffer): Promise<void> => {
+      await receiver.receiveProtobuf(bytes, name);
+      order.push(name);
+    };
+    let turns = 0;
+    const timer = setInterval(() => {
+      turns++;
+    }, 1);
+    const all = Promise.all([take('large', large), take('small', request()), take('large', large)]);
+    await all;
+    clearInterval(timer);
+    expect(order).toEqual(['large', 'small', 'large']);
+    expect(turns).toBeGreaterThan(2);
+    expect(receiver.stats).toMatchObject({ acceptedRequests: 2, repeatedRequests: 1, storedSamples: 9015 });
   });
 
   it('survives any damage to a request: what it says was stored is there', async () => {

@@ -1,12 +1,14 @@
 import type { Logger } from 'pino';
 import { type ObservedRequest, requestsTaken } from '../../common/base/observed.ts';
+import { runInSlices } from '../../common/base/slices.ts';
+import { Turns } from '../../common/base/turns.ts';
 import type { ColumnProfile } from '../../common/profile/model/frame-columns.ts';
 import { countEvents, type Profile } from '../../common/profile/model/profile.ts';
 import { StringCache } from '../../common/profile/model/string-cache.ts';
 import type { CounterReport } from '../../common/profile/otlp/counter-report.ts';
 import {
   type DecodeResult as Decoded,
-  decodeColumns,
+  decodeInSteps,
   OtlpError,
 } from '../../common/profile/otlp/otlp-decode.ts';
 import { decodeOtlpJson, otlpJsonToProtobuf } from '../../common/profile/otlp/otlp-json.ts';
@@ -41,7 +43,7 @@ export class BusyReceiver extends Error {
 
 const ALL_STORED: ExportResult = { rejectedProfiles: 0, errorMessage: '' };
 
-type RequestStore = Pick<Store, 'busy' | 'append' | 'noteRequest' | 'commit' | 'recentRequests'>;
+type RequestStore = Pick<Store, 'busy' | 'hold' | 'append' | 'noteRequest' | 'commit' | 'recentRequests'>;
 
 type DecodeResult = Decoded<Profile | ColumnProfile>;
 
@@ -56,7 +58,7 @@ export interface PassedOn {
 /** A request as it arrived, and how to read it. */
 interface Arrived {
   body: Uint8Array | string;
-  decode(): DecodeResult;
+  decode(): DecodeResult | Promise<DecodeResult>;
   protobuf(): Uint8Array;
 }
 
@@ -69,6 +71,8 @@ export class Receiver {
   readonly #limits: SenderLimits;
   readonly #recent: RecentRequests<ExportResult>;
   readonly #strings = new StringCache();
+  /** What is decoded is good until the next begins. */
+  readonly #turns = new Turns(1);
   readonly #forwarder: PassedOn | undefined;
 
   constructor(
@@ -95,7 +99,7 @@ export class Receiver {
    */
   receiveProtobuf(bytes: Uint8Array, peer: string): Promise<ExportResult> {
     return this.#receive(
-      { body: bytes, decode: () => decodeColumns(bytes, this.#strings), protobuf: () => bytes },
+      { body: bytes, decode: () => runInSlices(decodeInSteps(bytes, this.#strings)), protobuf: () => bytes },
       peer,
     );
   }
@@ -147,8 +151,10 @@ export class Receiver {
       throw new BusyReceiver(tooMuch);
     }
     const id = requestId(body);
-    const known = this.#recent.answerTo(id);
-    const result = known === undefined ? this.#take(id, request, peer) : this.#noteRepeated(known, peer);
+    const result = await this.#turns.run(() => {
+      const known = this.#recent.answerTo(id);
+      return known === undefined ? this.#take(id, request, peer) : this.#noteRepeated(known, peer);
+    });
     try {
       await this.#store.commit();
     } catch (error) {
@@ -163,12 +169,15 @@ export class Receiver {
     return known;
   }
 
-  #take(id: string, request: Arrived, peer: string): ExportResult {
+  /** The event loop goes on meanwhile, whatever the request is. */
+  async #take(id: string, request: Arrived, peer: string): Promise<ExportResult> {
     const { busy } = this.#store;
     if (busy !== undefined) throw new BusyReceiver(busy);
+    let release = (): void => {};
     try {
-      const decoded = request.decode();
-      const result = this.#accept(decoded, peer);
+      const decoded = await request.decode();
+      release = this.#store.hold();
+      const result = await runInSlices(this.#accept(decoded, peer));
       this.#recent.note(id, result);
       this.#store.noteRequest(id);
       this.#forwarder?.forward(request.protobuf(), countSamples(decoded));
@@ -177,10 +186,12 @@ export class Receiver {
       if (error instanceof OtlpError) throw this.refuse(error.message);
       this.#logger.error({ err: error, peer }, 'a request could not be taken');
       throw error;
+    } finally {
+      release();
     }
   }
 
-  #accept(decoded: DecodeResult, peer: string): ExportResult {
+  *#accept(decoded: DecodeResult, peer: string): Generator<void, ExportResult> {
     const nowMs = this.#now();
     const rejected = new Map(decoded.problems);
     let { rejectedProfiles } = decoded;
@@ -192,6 +203,7 @@ export class Receiver {
       for (const [reason, count] of result.rejected)
         rejected.set(reason, (rejected.get(reason) ?? 0) + count);
       this.stats.noteAgent(peer, profile.host['host.name'] ?? '', result.stored, nowMs);
+      yield;
     }
     if (decoded.profiles.length === 0) this.stats.noteAgent(peer, '', 0, nowMs);
     for (const [reason, count] of rejected) this.stats.rejections.add(reason, count, nowMs);

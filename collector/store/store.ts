@@ -216,6 +216,8 @@ export interface Store {
   readonly busy: string | undefined;
   /** Why what arrives can't be written now, though it is taken; undefined: it can. */
   readonly problem?: string | undefined;
+  /** What is appended and noted until the function that this returns is called is written at once. */
+  hold(): () => void;
   append(profile: Profile | ColumnProfile): AppendResult;
   /** Keeps what identifies a request together with its samples: after a crash both are there, or neither. */
   noteRequest(id: string): void;

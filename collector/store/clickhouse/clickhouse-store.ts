@@ -163,6 +163,7 @@ export class ClickHouseStore extends DatabaseStore {
 
   /** First what may or may not have been written, again: the server knows it by its token. */
   async #writeNext(): Promise<void> {
+    await this.open.whole();
     this.#unwritten ??= { flush: this.open.takeFlush(), token: randomUUID() };
     const { flush, token } = this.#unwritten;
     if (flush.batches.length > 0 || flush.requests.length > 0) await writeFlush(this.#client, flush, token);

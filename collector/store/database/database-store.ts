@@ -74,6 +74,10 @@ export abstract class DatabaseStore implements Store {
     return this.#flusher.error;
   }
 
+  hold(): () => void {
+    return this.open.hold();
+  }
+
   append(profile: Profile | ColumnProfile): AppendResult {
     return this.open.append(profile);
   }

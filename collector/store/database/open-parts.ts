@@ -140,11 +140,30 @@ export class OpenParts {
     },
   };
   #pendingRows = 0;
+  readonly #held = new Set<Promise<void>>();
   #requests: NotedRequest[] = [];
 
   constructor(database: PartDatabase, limits: AppendLimits) {
     this.#database = database;
     this.#limits = limits;
+  }
+
+  /** No flush is taken until the function that this returns is called; it must be called. */
+  hold(): () => void {
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    this.#held.add(held);
+    return () => {
+      this.#held.delete(held);
+      release();
+    };
+  }
+
+  /** Resolves when nothing is held, for a flush that is taken without awaiting anything else. */
+  async whole(): Promise<void> {
+    while (this.#held.size > 0) await Promise.all(this.#held);
   }
 
   append(profile: Profile | ColumnProfile): AppendResult {

@@ -179,6 +179,30 @@ it('knows after a restart which requests of the last day it has, and only where 
   await fourth.close();
 });
 
+it('writes a request that is taken in parts at once, however often it is asked to write meanwhile', async () => {
+  const directory = makeDirectory();
+  const store = await open(directory);
+  const release = store.hold();
+  store.append(profileFromText('sh:1;main@n 5', { endMs: nowMs, spanMs: 1000 }));
+  let isWritten = false;
+  const flushed = store.flush().then(() => {
+    isWritten = true;
+  });
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(isWritten).toBe(false);
+  store.append(profileFromText('sh:2;main@n 6', { endMs: nowMs, spanMs: 1000 }));
+  store.noteRequest('a');
+  release();
+  await flushed;
+  const crashed = makeDirectory();
+  cpSync(directory, crashed, { recursive: true });
+  const other = await open(crashed);
+  expect(other.recentRequests()).toEqual(['a']);
+  expect(other.stats().samples).toBe(11);
+  await other.close();
+  await store.close();
+});
+
 it('drops whole parts for age, and for bytes the oldest first, and counts them', async () => {
   const directory = makeDirectory();
   const store = await open(directory);

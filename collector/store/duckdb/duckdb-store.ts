@@ -184,6 +184,7 @@ export class DuckDbStore extends DatabaseStore {
     else if (!this.#file.isOpen) await this.#openAgain();
     let flush: Flush;
     do {
+      await this.open.whole();
       flush = this.open.takeFlush(MAX_NEW_PARTS);
       await this.#writeFlush(flush);
     } while (flush.isPartial);

@@ -39,6 +39,10 @@ export class MemoryStore implements Store {
     this.#maxSegmentBytes = options.maxBytes / 16;
   }
 
+  hold(): () => void {
+    return () => {};
+  }
+
   append(profile: Profile | ColumnProfile): AppendResult {
     const result = appendProfile(profile, this.#sink, this.#options);
     this.#evict();

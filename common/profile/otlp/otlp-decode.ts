@@ -17,6 +17,9 @@ import { ProfileDecoder } from './profile-decoder.ts';
 export type { DecodeResult };
 export { OtlpError };
 
+/** Of empty ones. */
+const RESOURCES_PER_STEP = 4096;
+
 /** @throws OtlpError */
 export function decodeOtlp(bytes: Uint8Array): DecodeResult {
   const { profiles, ...rest } = decodeColumns(bytes, new StringCache());
@@ -28,10 +31,23 @@ export function decodeOtlp(bytes: Uint8Array): DecodeResult {
  * @throws OtlpError
  */
 export function decodeColumns(bytes: Uint8Array, strings: StringCache): DecodeResult<ColumnProfile> {
+  const steps = decodeInSteps(bytes, strings);
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
+/** As {@link decodeColumns}, in steps between which something else may be done. */
+export function* decodeInSteps(
+  bytes: Uint8Array,
+  strings: StringCache,
+): Generator<void, DecodeResult<ColumnProfile>> {
   scanRequest(bytes);
+  yield;
   strings.beginRequest();
   try {
-    return decodeRequest(new ProtoReader(bytes), strings);
+    return yield* decodeRequest(new ProtoReader(bytes), strings);
   } catch (error) {
     if (!(error instanceof BadProtobuf)) throw error;
     throw new OtlpError(
@@ -40,7 +56,10 @@ export function decodeColumns(bytes: Uint8Array, strings: StringCache): DecodeRe
   }
 }
 
-function decodeRequest(reader: ProtoReader, strings: StringCache): DecodeResult<ColumnProfile> {
+function* decodeRequest(
+  reader: ProtoReader,
+  strings: StringCache,
+): Generator<void, DecodeResult<ColumnProfile>> {
   const result: DecodeResult<ColumnProfile> = {
     profiles: [],
     rejected: 0,
@@ -49,6 +68,7 @@ function decodeRequest(reader: ProtoReader, strings: StringCache): DecodeResult<
     rejectedProfiles: 0,
   };
   const { tables, resourceProfiles } = layOut(reader);
+  yield;
   if (!tables) {
     if (resourceProfiles.length > 0) throw new OtlpError(`the request has no dictionary: ${OLD_WIRE}`);
     return result;
@@ -56,14 +76,15 @@ function decodeRequest(reader: ProtoReader, strings: StringCache): DecodeResult<
   const state = new RequestState(new DictionaryReader(reader, tables, strings), strings, result);
   for (let i = 0; i < resourceProfiles.length; i++) {
     const end = resourceProfiles.open(reader, i);
-    decodeResource(state, reader.at, end);
+    if (reader.at < end) yield* decodeResource(state, reader.at, end);
+    if (i % RESOURCES_PER_STEP === 0) yield;
   }
   if (looksOld(state)) throw new OtlpError(OLD_WIRE);
   return result;
 }
 
 /** Nothing is made for what has no samples: two bytes are a resource, and there may be millions. */
-function decodeResource(state: RequestState, start: number, end: number): void {
+function* decodeResource(state: RequestState, start: number, end: number): Generator<void, void> {
   const { reader } = state.dictionary;
   let attributes: Attributes | undefined;
   for (let scopeEnd = nextMessage(reader, end); scopeEnd >= 0; scopeEnd = nextMessage(reader, end)) {
@@ -72,7 +93,7 @@ function decodeResource(state: RequestState, start: number, end: number): void {
       if (nextMessage(reader, at) >= 0) {
         attributes ??= readResource(state.dictionary, start, end);
         reader.at = profileStart;
-        decodeProfile(state, attributes, readProfileHeader(reader, at));
+        yield* decodeProfile(state, attributes, readProfileHeader(reader, at));
       }
       reader.at = at;
     }
@@ -89,7 +110,11 @@ function nextMessage(reader: ProtoReader, end: number): number {
   return -1;
 }
 
-function decodeProfile(state: RequestState, resource: Attributes, header: ProfileHeader): void {
+function* decodeProfile(
+  state: RequestState,
+  resource: Attributes,
+  header: ProfileHeader,
+): Generator<void, void> {
   const { result } = state;
   if (state.profilesLeft-- <= 0) {
     state.rejectAll(header, `more than ${MAX_PROFILES} profiles`);
@@ -97,7 +122,7 @@ function decodeProfile(state: RequestState, resource: Attributes, header: Profil
     return;
   }
   const before = result.rejected;
-  const decoded = new ProfileDecoder(state, resource).decode(header);
+  const decoded = yield* new ProfileDecoder(state, resource).decode(header);
   if (decoded.samples.length > 0) result.profiles.push(decoded);
   // a heap may have only values of 0
   else if (result.rejected > before) result.rejectedProfiles++;

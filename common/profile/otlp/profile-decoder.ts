@@ -23,6 +23,8 @@ import { REAL_NAME, withoutOwnPeriod } from './own-period.ts';
 /** As many as stacks out of files have: see deep-stacks.ts. All of them together are bounded besides. */
 const MAX_DEPTH = 65_536;
 const MAX_INLINED = 256;
+/** A sample may have a deep stack, or refer to what was read before. */
+const SAMPLES_PER_STEP = 16;
 /** Longest form of a time: `2026-11-21T04:38:42.123456789+00:00`, and some. */
 const MAX_TIME_LENGTH = 40;
 /** Bytes of the ID of a trace, the longest one. */
@@ -74,7 +76,8 @@ export class ProfileDecoder {
       map.clear();
   }
 
-  decode({ samples, ...header }: ProfileHeader): ColumnProfile {
+  /** In steps between which something else may be done. */
+  *decode({ samples, ...header }: ProfileHeader): Generator<void, ColumnProfile> {
     const profile = this.#profile;
     profile.timeUnixNano = header.timeUnixNano;
     profile.durationNano = header.durationNano;
@@ -87,6 +90,7 @@ export class ProfileDecoder {
     for (let i = 0; i < samples.length; i++) {
       this.#state.sample.read(this.#reader, samples.open(this.#reader, i));
       this.#addSample();
+      if (i % SAMPLES_PER_STEP === 0) yield;
     }
     return profile;
   }
