@@ -167,6 +167,8 @@ export class ProfileDecoder {
     const key = this.#processAttributes.intern(indices);
     let process = this.#processesByAttributes[key];
     if (process === undefined) {
+      if (this.#state.processesLeft <= 0)
+        throw new BadSample(`more than ${MAX_PROCESSES} processes, or of what is said of them`);
       process = this.#process(this.#dictionary.attributes(indices.view()));
       this.#processesByAttributes[key] = process;
     }
@@ -198,8 +200,7 @@ export class ProfileDecoder {
     const key = `${pid}/${parentPid}/${startUnixNano}/${ids.join('/')}`;
     let index = this.#processes.get(key);
     if (index === undefined) {
-      if (this.#state.processesLeft-- <= 0)
-        throw new BadSample(`more than ${MAX_PROCESSES} processes, or of what is said of them`);
+      this.#state.processesLeft--;
       index = this.#profile.processes.push(process) - 1;
       this.#processes.set(key, index);
     }
