@@ -70,7 +70,8 @@ async function diff(before: string, after: string, flags: DiffFlags): Promise<vo
     refuseEmpty(before, result.samples.before, flags);
     refuseEmpty(after, result.samples.after, flags);
   }
-  await printText([flags.json ? `${JSON.stringify(result)}\n` : formatDiff(result)]);
+  const width = (process.stdout.isTTY && process.stdout.columns) || undefined;
+  await printText([flags.json ? `${JSON.stringify(result)}\n` : formatDiff(result, width)]);
   if (result.regressions > 0) process.exitCode = REGRESSED;
 }
 

@@ -153,26 +153,22 @@ function stackPairs(before: Profile, after: Profile): Pair[] {
 }
 
 const WIDTH = { points: 7, percent: 8, shares: 17 };
+/** In a narrower terminal lines have no shares, and names are cut to what is left. */
+const WIDE = 120;
+const MIN_NAME = 20;
 
 /**
  * A head line, then for each row its own share and that with what it calls: the change in points of all samples, the
  * change in percent of what it was, and both shares. `~` stands before what may be chance.
+ *
+ * @param width columns of the terminal that it is for
  */
-export function formatDiff({
-  by,
-  unit,
-  values,
-  rows,
-  truncated,
-  threshold,
-  failOn,
-  regressions,
-  regressionsByChance,
-}: DiffJson): string {
+export function formatDiff(diff: DiffJson, width = Number.POSITIVE_INFINITY): string {
+  const { by, unit, values, rows, truncated, threshold, failOn, regressions, regressionsByChance } = diff;
   const format = valueFormatter(parseValueType(unit));
   const totals = `${format.of(values.before)} before, ${format.cell(values.after)} after`;
   const all = unit.endsWith('/count') ? format.column : unit;
-  const head = `${totals}; changes by ${by} of ${points(threshold).slice(1)} points or more (100 points are all ${all})\n`;
+  const head = `${totals}; changes by ${by} of ${pointsOrMore(threshold)} (100 points are all ${all})\n`;
   const tail: string[] = [];
   if (rows.length === 0) tail.push('no change\n');
   if (truncated.rows > 0) tail.push(`… and ${groupDigits(truncated.rows)} more\n`);
@@ -182,39 +178,51 @@ export function formatDiff({
     tail.push('~ so few samples differ by as much without any change, in one of twenty cases\n');
   if (failOn !== null) {
     const chance = regressionsByChance > 0 ? ` (${regressionsByChance} perhaps by chance: ~)` : '';
-    tail.push(
-      `${regressions} grew by ${points(failOn).slice(1)} points or more, counted with all that they call${chance}\n`,
-    );
+    tail.push(`${regressions} grew by ${pointsOrMore(failOn)}, counted with all that they call${chance}\n`);
   }
-  const titles = rows.length === 0 ? [] : [titleLine(by)];
-  return [head, ...titles, ...rows.map(rowLine), ...tail].join('');
+  const titles = rows.length === 0 ? [] : [titleLine(by, width)];
+  return [head, ...titles, ...rows.map((row) => rowLine(row, width)), ...tail].join('');
 }
 
-function titleLine(by: By): string {
-  const half = (what: string): string =>
-    `${what} points`.padStart(WIDTH.points + 5) +
-    'percent'.padStart(WIDTH.percent + 1) +
-    '  ' +
-    'before → after'.padEnd(WIDTH.shares);
-  return `${half('self')}${half('total')}${by}\n`;
+function titleLine(by: By, width: number): string {
+  const half = (what: string): string => halfLine(`${what} points`, 'percent', 'before → after', width);
+  return lineOf(half('self'), half('total'), by, width);
+}
+
+function halfLine(change: string, percents: string, shares: string, width: number): string {
+  const changes = `${change.padStart(WIDTH.points + 5)}${percents.padStart(WIDTH.percent + 1)}  `;
+  return width < WIDE ? changes : `${changes}${shares.padEnd(WIDTH.shares)}`;
+}
+
+function lineOf(self: string, total: string, name: string, width: number): string {
+  if (width >= WIDE) return `${self}${total}${name}\n`;
+  const start = self + total;
+  const room = Math.max(MIN_NAME, width - start.length);
+  return `${start}${name.length > room ? `${name.slice(0, room - 1)}…` : name}\n`;
 }
 
 const isMarked = (change: number, isChance: boolean | null): boolean => change !== 0 && isChance === true;
 
-function rowLine(row: DiffRow): string {
+function rowLine(row: DiffRow, width: number): string {
   const half = (from: number, to: number, by: number, isChance: boolean | null): string => {
     const shares = `${formatShare(from)} → ${formatShare(to)}`;
     const change = `${isMarked(by, isChance) ? '~' : ''}${points(by)}`;
-    return `${change.padStart(WIDTH.points + 5)}${percent(from, to).padStart(WIDTH.percent + 1)}  ${shares.padEnd(WIDTH.shares)}`;
+    return halfLine(change, percent(from, to), shares, width);
   };
   const self = half(row.selfBefore, row.selfAfter, row.selfChange, row.selfMayBeChance);
-  return `${self}${half(row.before, row.after, row.change, row.mayBeChance)}${printable(row.name)}\n`;
+  const total = half(row.before, row.after, row.change, row.mayBeChance);
+  return lineOf(self, total, printable(row.name), width);
 }
 
 /** `+3.1`: hundredths of all values. */
 const points = (by: number): string => {
   const size = formatShare(Math.abs(by)).slice(0, -1);
   return size === '0' ? ' 0' : `${by < 0 ? '-' : '+'}${size}`;
+};
+
+const pointsOrMore = (by: number): string => {
+  const size = points(by).slice(1);
+  return `${size} ${size === '1' ? 'point' : 'points'} or more`;
 };
 
 /** `+12 %` of what it was. */

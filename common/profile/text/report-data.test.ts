@@ -185,6 +185,23 @@ describe('diff', () => {
     expect(formatDiff(diff)).toMatch(/^ +\+5 +new {2}0% → 5% .*log\(\)$/m);
   });
 
+  it('fits a terminal of 80 columns, and is whole elsewhere', () => {
+    const name = 'std::vector<std::basic_string<char>>::emplace_back(char const*, int)';
+    const diff = diffProfiles(BEFORE, folded(`app;main;${name} 100\n`), OPTIONS);
+    const [, ...rows] = formatDiff(diff, 80).split('\n');
+    const table = rows.filter((row) => row.startsWith(' '));
+    expect(Math.max(...table.map((row) => row.length))).toBe(80);
+    expect(table[0]).toMatch(/^ self points +percent {2}total points +percent {2}function$/);
+    expect(table).toContainEqual(expect.stringMatching(/^ +\+100 +new +\+100 +new {2}std::vector<.*…$/));
+    for (const width of [undefined, 200]) expect(formatDiff(diff, width)).toContain(name);
+  });
+
+  it('has one point, and more points', () => {
+    const text = (failOn: number): string => formatDiff(diffProfiles(BEFORE, AFTER, { ...OPTIONS, failOn }));
+    expect(text(0.01)).toMatch(/changes by function of 1 point or more .*2 grew by 1 point or more,/s);
+    expect(text(0.2)).toMatch(/1 grew by 20 points or more,/);
+  });
+
   it('of a profile with itself, at any rate, is empty', () => {
     const twice = folded('app;main;parse 100\napp;main;write;vfs_write_[k] 100\n');
     expect(diffProfiles(BEFORE, twice, OPTIONS)).toMatchObject({ rows: [], regressions: 0 });
