@@ -20,7 +20,7 @@ import { SymbolSources } from '../../collector/symbols/symbol-sources.ts';
 import { readableEndings } from '../../common/profile/formats/formats.ts';
 import { addExamples } from '../program/examples.ts';
 import { makeLogger } from '../program/logger.ts';
-import { DEFAULT_URL, send } from '../query/query-client.ts';
+import { DEFAULT_URL, send, URL_HELP } from '../query/query-client.ts';
 
 interface Flags {
   url: string;
@@ -40,7 +40,7 @@ export function registerImport(collector: Command): void {
     .command('import')
     .description('store profiles from files, or names for stored frames from programs and debug files')
     .argument('<FILE...>', `${readableEndings()}, or an ELF file with symbols or debug information`)
-    .option('--url <URL>', 'a running collector', DEFAULT_URL)
+    .option('--url <URL>', URL_HELP, DEFAULT_URL)
     .option('--data <DIR>', 'instead: the directory of a collector that is not running')
     .option(
       '--at <TIME>',

@@ -35,8 +35,11 @@ export function registerConfig(program: Command): void {
     .description(
       'print every setting, as a file has it, and where its value comes from; secrets are left out',
     )
-    .action(async (path?: string) => {
-      process.stdout.write(printSettings(await findConfig(path, process.env), process.env));
+    .option('--json', 'as JSON, for a script: each value with its origin')
+    .action(async (path: string | undefined, { json }: { json?: true }) => {
+      const file = await findConfig(path, process.env);
+      const settings = json ? `${settingsJson(file, process.env)}\n` : printSettings(file, process.env);
+      process.stdout.write(settings);
     });
   addExamples(print, [
     ['everyframe config print', 'what services on this machine would have'],
@@ -64,10 +67,33 @@ export function checkFile(path: string, env: NodeJS.ProcessEnv): string {
   return [...file.notes, `${path}: ok`].map((line) => `${line}\n`).join('');
 }
 
+/** By section and name; what is not set is left out. */
+export function settingsJson(file: ConfigFile | undefined, env: NodeJS.ProcessEnv): string {
+  const of = (settings: readonly Setting[], { values, origins }: LayeredSettings) => {
+    const set = settings.filter(({ flag }) => values[settingName(flag)] !== undefined);
+    return Object.fromEntries(
+      set.map(({ flag, isSecret }) => {
+        const name = settingName(flag);
+        return [flag, { value: isSecret ? '(secret)' : values[name], origin: origins[name] }];
+      }),
+    );
+  };
+  const { agent, collector } = layered(file, env);
+  const sections = {
+    agent: of(FILE_SETTINGS.agent, agent),
+    collector: of(FILE_SETTINGS.collector, collector),
+  };
+  return JSON.stringify(sections, undefined, 2);
+}
+
+const layered = (file: ConfigFile | undefined, env: NodeJS.ProcessEnv) => ({
+  agent: layerAgentSettings({}, { env, ...(file && { file: file.agent }) }),
+  collector: layerCollectorSettings({}, { env, ...(file && { file: file.collector }) }),
+});
+
 /** As a file, with a comment that says where each value comes from. */
 export function printSettings(file: ConfigFile | undefined, env: NodeJS.ProcessEnv): string {
-  const agent = layerAgentSettings({}, { env, ...(file && { file: file.agent }) });
-  const collector = layerCollectorSettings({}, { env, ...(file && { file: file.collector }) });
+  const { agent, collector } = layered(file, env);
   return [
     'agent:',
     ...linesOf(FILE_SETTINGS.agent, agent),

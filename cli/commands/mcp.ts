@@ -7,7 +7,7 @@ import { productVersion } from '../program/program.ts';
 import { explainNothing } from '../query/other-types.ts';
 import { type Answered, pageLink } from '../query/page-link.ts';
 import { baseOf } from '../query/query-base.ts';
-import { ask, collectorUrl, DEFAULT_URL, type Query } from '../query/query-client.ts';
+import { ask, collectorUrl, DEFAULT_URL, type Query, URL_HELP } from '../query/query-client.ts';
 import {
   type Basis,
   callersText,
@@ -31,7 +31,7 @@ export function registerMcp(program: Command): void {
   const command = program
     .command('mcp')
     .description('serve the query API to a language model (MCP over stdio)')
-    .option('--url <URL>', 'the collector, as HOST:PORT or http(s)://HOST:PORT', DEFAULT_URL)
+    .option('--url <URL>', URL_HELP, DEFAULT_URL)
     .action(({ url }: { url: string }) => serve(collectorUrl(url).href));
   addExamples(command, [
     [

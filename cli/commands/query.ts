@@ -4,9 +4,11 @@ import { printable } from '../../common/base/printable.ts';
 import { IDLE_MODES, type IdleMode } from '../../common/profile/filters/idle-pools.ts';
 import { addExamples } from '../program/examples.ts';
 import { IDLE_HELP } from '../program/idle-help.ts';
+import type { ExportFlags } from '../query/export-file.ts';
+import { type LabelsAnswer, labelsText, type ValuesAnswer, valuesText } from '../query/label-text.ts';
 import { explainNothing } from '../query/other-types.ts';
 import { baseOf } from '../query/query-base.ts';
-import { ask, DEFAULT_URL, type Query } from '../query/query-client.ts';
+import { ask, DEFAULT_URL, type Query, URL_HELP } from '../query/query-client.ts';
 import {
   callersText,
   diffText,
@@ -38,6 +40,7 @@ interface Flags {
   baseRange?: string;
   baseWhere?: string;
   by?: string;
+  contains?: string;
 }
 
 type ToText = (answer: never, flags: Flags) => string[];
@@ -85,6 +88,8 @@ export function registerQuery(program: Command): void {
     ['everyframe query types --range all', 'what can be asked for with --type'],
     ['everyframe query top --type alloc_space', 'who allocates, in bytes'],
   ]);
+  registerLabels(query);
+  registerExport(query);
   const health = add(query, 'health', 'is the data complete', 'health', ((answer: HealthAnswer, { limit }) =>
     healthText(answer, limit)) as ToText);
   addExamples(health, [
@@ -159,6 +164,45 @@ function registerWaits(query: Command): void {
   ]);
 }
 
+function registerLabels(query: Command): void {
+  const labels = add(
+    query,
+    'labels',
+    'what --where and --by take: labels, and attributes of samples',
+    'labels',
+    ((answer: LabelsAnswer, { limit }) => labelsText(answer, limit)) as ToText,
+  );
+  addExamples(labels, [
+    ['everyframe query labels', 'keys of a filter'],
+    ['everyframe query labels --range all', 'with attributes of processes that ended'],
+  ]);
+  const values = add(query, 'values <label>', 'values of a label, with their samples', 'values', ((
+    answer: ValuesAnswer,
+  ) => valuesText(answer)) as ToText).option('--contains <TEXT>', 'only values that contain this text');
+  addExamples(values, [
+    ['everyframe query values process', 'what --where process= takes'],
+    ['everyframe query values thread --where process=java --contains pool', 'threads of some processes'],
+  ]);
+}
+
+function registerExport(query: Command): void {
+  const command = transformed(ofTime(query.command('export')))
+    .description('write what is seen to a file, as pprof, a page, a picture, …')
+    .requiredOption('-o, --output <FILE>', 'the file, - for standard output; its ending tells the format')
+    .option('--format <FORMAT>', 'the format, where the ending does not tell it: pprof, folded, html, svg, …')
+    .option('--force', 'overwrite the output if it exists')
+    .option('--type <TYPE>', 'type of the samples, as query types lists them (default: cpu)')
+    .action(async (flags: Flags & ExportFlags) => {
+      const { exportFile } = await import('../query/export-file.ts');
+      const { limit: _, ...query } = toQuery('export', flags, undefined);
+      await exportFile(flags.url, query, flags);
+    });
+  addExamples(command, [
+    ['everyframe query export -o last-hour.pb.gz --range 1h', 'for pprof'],
+    ['everyframe query export -o node.html --where process=node', 'a page that opens without a network'],
+  ]);
+}
+
 const transformed = (command: Command): Command =>
   command
     .option('--transform <LIST>', 'changes of the stacks, such as: focus=main hide~^std:: only=mine')
@@ -191,19 +235,22 @@ function untyped(query: Command, usage: string, description: string, path: strin
 
 /** Of what time and what collector, and how much. */
 const withTime = (command: Command): Command =>
+  ofTime(command)
+    .addOption(
+      new Option('--limit <N>', 'lines of text, or entries of a list').argParser(readLimit).default(30),
+    )
+    .option('--json', "the API's answer as it is");
+
+const ofTime = (command: Command): Command =>
   command
-    .option('--url <URL>', 'the collector, as HOST:PORT or http(s)://HOST:PORT', DEFAULT_URL)
+    .option('--url <URL>', URL_HELP, DEFAULT_URL)
     .option('--from <TIME>', 'now, -5m, milliseconds since 1970, or ISO 8601')
     .option('--to <TIME>', 'end of the time (default: now)')
     .option('--range <LENGTH>', 'instead of --from: 60s, 15m, 6h, 7d, all (default: 15m)')
     .option(
       '--where <FILTER>',
       'such as: process=node,python3 host!=db1 thread~^worker cpu=0 k8s.pod.name=web-1 trace_id=4bf92f3577b34da6a3ce929d0e0e4736',
-    )
-    .addOption(
-      new Option('--limit <N>', 'lines of text, or entries of a list').argParser(readLimit).default(30),
-    )
-    .option('--json', "the API's answer as it is");
+    );
 
 function readLimit(text: string): number {
   const limit = /^\d{1,5}$/.test(text) ? Number(text) : 0;
@@ -224,6 +271,8 @@ function toQuery(path: string, flags: Flags, name: string | undefined): Query {
     ...{ from, to, range, where, type, transform, by },
     ...(path === 'diff' ? baseOf(flags, Date.now()) : {}),
     function: path === 'callers' ? name : undefined,
+    label: path === 'values' ? name : undefined,
+    contains: flags.contains,
     limit: isTree && !json ? undefined : limit,
     steps: path === 'timeline' && !json ? TIMELINE_STEPS : undefined,
   };

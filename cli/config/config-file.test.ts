@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parseAgentOptions } from '../../agent/settings/options.ts';
 import { parseCollectorSettings } from '../../collector/settings/options.ts';
-import { checkFile, printSettings } from '../commands/config.ts';
+import { checkFile, printSettings, settingsJson } from '../commands/config.ts';
 import { parseConfig } from './config-file.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'everyframe-config-'));
@@ -190,6 +190,9 @@ it('prints a file that reads as the same settings, with where they come from, an
   expect(text).toMatch(/^ {2}samples-per-second: 97 +# .*config\.yaml:6$/m);
   expect(text).toMatch(/^ {2}max-cpu: 25 +# EVERYFRAME_MAX_CPU$/m);
   expect(text).toMatch(/^ {2}max-user-frames: 1023 +# default$/m);
+  const { agent } = JSON.parse(settingsJson(file, { EVERYFRAME_MAX_CPU: '25' }));
+  expect(agent['max-cpu']).toEqual({ value: 25, origin: 'EVERYFRAME_MAX_CPU' });
+  expect(JSON.stringify(agent)).not.toContain('s3cret');
   const again = await parse(text);
   expect(parseAgentOptions({}, { file: again.agent })).toMatchObject({ samplesPerSecond: 97, maxCpu: 25 });
   expect(again.collector.values['maxMemory']).toBe('512MiB');

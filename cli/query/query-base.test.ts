@@ -22,5 +22,7 @@ it('is the same time where filters are compared, and what was given otherwise', 
 
 it('says what it can not be', () => {
   expect(() => baseOf({ range: 'all' }, NOW)).toThrow('before all of the time');
+  expect(() => baseOf({ from: '-5m', to: '-10m' }, NOW)).toThrow('from (-5m) must be before to (-10m)');
+  expect(() => baseOf({ from: '-3m', range: '5m' }, NOW)).toThrow('give one of them');
   expect(() => baseOf({ range: 'soon' }, NOW)).toThrow('range is "soon"');
 });

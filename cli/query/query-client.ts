@@ -2,6 +2,10 @@
 import { readSettingFile } from '../../otlp-client/setting-file.ts';
 
 export const DEFAULT_URL = 'http://127.0.0.1:11080';
+/** Of the flag of each command that asks. */
+export const URL_HELP =
+  'the collector, as HOST:PORT or http(s)://HOST:PORT; where it wants a token, EVERYFRAME_TOKEN_FILE names its file, and ' +
+  'NODE_EXTRA_CA_CERTS a certificate to trust';
 const TIMEOUT_MS = 60_000;
 const MAX_TOKEN_BYTES = 1 << 20;
 /** A debug file of a GiB takes its time. */
@@ -65,30 +69,67 @@ function authorization(): Record<string, string> {
   }
 }
 
-async function answerTo<T>(url: URL, init: RequestInit, timeoutMs = TIMEOUT_MS): Promise<T> {
+async function request(url: URL, init: RequestInit, timeoutMs = TIMEOUT_MS): Promise<Response> {
   const headers = { ...(init.headers as Record<string, string>), ...authorization() };
-  let response: Response;
   try {
-    response = await fetch(url, { ...init, headers, signal: AbortSignal.timeout(timeoutMs) });
+    return await fetch(url, { ...init, headers, signal: AbortSignal.timeout(timeoutMs) });
   } catch (error) {
-    throw unanswered(url, error as Error);
+    throw explainUnanswered(url, error as Error);
   }
+}
+
+async function answerTo<T>(url: URL, init: RequestInit, timeoutMs?: number): Promise<T> {
+  const response = await request(url, init, timeoutMs);
   const body: unknown = await response.json().catch(() => undefined);
   if (response.ok && body !== undefined) return body as T;
+  throw refused(url, response.status, body);
+}
+
+/** @throws Error as {@link ask} */
+export async function fetchFile(baseUrl: string, path: string, query: Query): Promise<Uint8Array> {
+  const url = apiUrl(baseUrl, path, query);
+  const response = await request(url, {});
+  if (response.ok) return new Uint8Array(await response.arrayBuffer());
+  throw refused(url, response.status, await response.json().catch(() => undefined));
+}
+
+function refused(url: URL, status: number, body: unknown): Error {
+  if (status === UNAUTHORIZED) return new Error(explainToken(url));
   const message = (body as { error?: unknown } | undefined)?.error;
-  if (typeof message === 'string') throw new Error(message);
-  throw new Error(
-    `${url.origin} is not a collector's page (status ${response.status}): give --url the address that the collector prints, by default ${DEFAULT_URL}`,
+  if (typeof message === 'string') return new Error(message);
+  return new Error(
+    `${url.origin} is not a collector's page (status ${status}): give --url the address that the collector prints, by default ${DEFAULT_URL}`,
   );
 }
 
-function unanswered(url: URL, error: Error): Error {
+const UNAUTHORIZED = 401;
+
+function explainToken(url: URL): string {
+  const path = process.env['EVERYFRAME_TOKEN_FILE'];
+  return path === undefined || path === ''
+    ? `the collector at ${url.origin} wants a token: set EVERYFRAME_TOKEN_FILE=FILE, a file that holds the same as its --token-file`
+    : `the collector at ${url.origin} has another token than ${path}, which EVERYFRAME_TOKEN_FILE names`;
+}
+
+/** What OpenSSL and Node call a certificate that is not trusted, or not for this name or time. */
+const BAD_CERTIFICATE = /CERT|UNABLE_TO_|_CA$/;
+
+/** Why nobody answered, and what to do. */
+export function explainUnanswered(url: URL, error: Error): Error {
   const cause = error.cause instanceof Error ? error.cause : error;
   const { code = '' } = cause as NodeJS.ErrnoException;
-  // a gRPC server begins with a frame of HTTP/2
-  if (code.startsWith('HPE_') || code === 'UND_ERR_SOCKET')
+  if (BAD_CERTIFICATE.test(code))
     return new Error(
-      `${url.origin} does not speak HTTP/1: is this the collector's gRPC port? Give --url the page's, by default ${DEFAULT_URL}`,
+      `the certificate of ${url.origin} is not trusted (${cause.message}): set NODE_EXTRA_CA_CERTS=FILE, a file with the certificate ` +
+        'or its authority (PEM), and ask by a name that the certificate has',
+    );
+  if (url.protocol === 'https:' && (code.startsWith('ERR_SSL_') || code === 'EPROTO'))
+    return new Error(`${url.origin} does not speak TLS: write http://${url.host}`);
+  // a gRPC server begins with a frame of HTTP/2
+  if (code.startsWith('HPE_') || code === 'UND_ERR_SOCKET' || code === 'ECONNRESET')
+    return new Error(
+      `${url.origin} does not speak HTTP/1: where it speaks TLS, write https://${url.host}; or is this the collector's gRPC port? ` +
+        `Give --url the page's, by default ${DEFAULT_URL}`,
     );
   return new Error(
     `no collector answers at ${url.origin} (${cause.message}): start one with \`everyframe collector\`, or name another with --url`,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { diffText, topText, treeText } from './query-text.ts';
+import { diffText, topText, treeText, typesText } from './query-text.ts';
 
 const BASIS = { fromMs: 0, toMs: 60_000, samples: 8, allSamples: 10, cpuNanos: 4e8 };
 
@@ -63,4 +63,15 @@ it('says which changes may be chance', () => {
     ' +12.5~ 25.0%  37.5%  parse',
     '~ so few samples differ by as much without any change, in one of twenty cases',
   ]);
+});
+
+it('says whether nothing came, or nothing matches', () => {
+  const nothing = { ...BASIS, samples: 0, functionCount: 0, functions: [] };
+  expect(topText(nothing)[0]).toMatch(/nothing matches the filter; everyframe query labels/);
+  expect(topText({ ...nothing, allSamples: 0 })[0]).toMatch(/no samples, look at everyframe query health/);
+});
+
+it('says of types what was asked for', () => {
+  expect(typesText({ types: [] }, 'process=x')).toEqual(['no samples of this time match process=x']);
+  expect(typesText({ types: [] })).toEqual(['no samples in this time']);
 });

@@ -42,7 +42,8 @@ const percent = (part: number, of: number): string =>
 const amount = (value: number, type: ShownType | undefined): string =>
   isCpu(type) ? `${value} samples` : valueFormatter(type).of(value);
 
-const isCpu = (type: ShownType | undefined): type is undefined => type === undefined || type.name === 'cpu';
+export const isCpu = (type: ShownType | undefined): type is undefined =>
+  type === undefined || type.name === 'cpu';
 
 /** A filter that is wrong is another matter than samples that never came. */
 const nothingHint = (allSamples: number): string =>
@@ -63,7 +64,7 @@ export function describeBasis({ fromMs, toMs, samples, allSamples, cpuNanos, typ
 
 const shorten = (name: string): string => (name.length > 100 ? `${name.slice(0, 99)}…` : name);
 const fileOf = (path: string): string => (path === '' ? '' : `  ${path.slice(path.lastIndexOf('/') + 1)}`);
-const leftOut = (count: number, what: string): string[] =>
+export const leftOut = (count: number, what: string): string[] =>
   count > 0 ? [`… ${count} more ${what}: raise --limit to see them`] : [];
 
 export function topText(answer: Basis & { functionCount: number; functions: FunctionRow[] }): string[] {

@@ -11,6 +11,7 @@ const ANSWER: WaitsAnswer = {
   ],
   by: 'process',
   groups: [{ name: 'app', exactNs: 7.5e9, sampledNs: 7.4e9 }],
+  groupCount: 1,
   wakers: [{ name: 'holder', sampledNs: 7e9 }],
 };
 
@@ -25,6 +26,10 @@ it('shows what was counted beside what stacks stand for', () => {
     '7 s of waits for locks were ended by the thread holder',
     expect.stringMatching(/^exact: counted at each switch/),
   ]);
+});
+
+it('says what is left out', () => {
+  expect(waitsText({ ...ANSWER, groupCount: 4 })).toContain('… 3 more groups: raise --limit to see them');
 });
 
 it('says what to do where there is nothing', () => {

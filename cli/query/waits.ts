@@ -2,6 +2,7 @@
 import { OFF_CPU, THREAD_STATE, THREAD_TIME, THREAD_WAKER } from '../../common/profile/model/thread-types.ts';
 import { valueFormatter } from '../../common/profile/model/value-format.ts';
 import { ask, type Query } from './query-client.ts';
+import { leftOut } from './query-text.ts';
 
 const RUNNING = 'running';
 const NOT_RUNNING = `${THREAD_STATE}!=${RUNNING}`;
@@ -13,6 +14,7 @@ interface Values {
   fromMs: number;
   toMs: number;
   samples: number;
+  valueCount: number;
   values: { value: string; samples: number }[];
 }
 
@@ -33,6 +35,7 @@ export interface WaitsAnswer {
   /** By what was asked for, `process` or another label: the time not running. */
   by: string;
   groups: WaitRow[];
+  groupCount: number;
   /** Who ended waits for locks, with the time of those. */
   wakers: { name: string; sampledNs: number }[];
 }
@@ -52,6 +55,7 @@ export async function askWaits(url: string, query: Query, by = 'process', limit 
     ...{ fromMs: states.fromMs, toMs: states.toMs, threadNs: states.samples, by },
     states: joined(states, sampledStates),
     groups: joined(groups, sampledGroups),
+    groupCount: groups.valueCount,
     wakers: wakers.values
       .filter(({ value }) => value !== '')
       .slice(0, MAX_WAKERS)
@@ -72,7 +76,8 @@ function joined(exact: Values, sampled: Values): WaitRow[] {
 const { cell } = valueFormatter({ type: '', unit: 'nanoseconds' });
 const share = (part: number, of: number): string => `${(of === 0 ? 0 : (100 * part) / of).toFixed(1)}%`;
 
-export function waitsText({ fromMs, toMs, threadNs, states, by, groups, wakers }: WaitsAnswer): string[] {
+export function waitsText(answer: WaitsAnswer): string[] {
+  const { fromMs, toMs, threadNs, states, by, groups, groupCount, wakers } = answer;
   const iso = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
   if (threadNs === 0)
     return [
@@ -84,6 +89,7 @@ export function waitsText({ fromMs, toMs, threadNs, states, by, groups, wakers }
     ...states.map((row) => line(row, threadNs, row.name === RUNNING)),
     `    waited   share    by stacks  ${by}`,
     ...groups.map((row) => line(row, threadNs, false)),
+    ...leftOut(groupCount - groups.length, 'groups'),
     ...wakers.map(
       ({ name, sampledNs }) => `${cell(sampledNs)} of waits for locks were ended by the thread ${name}`,
     ),

@@ -1,5 +1,6 @@
 /** Reads the query strings of the API. */
 
+import { parseLength } from '../../common/base/length.ts';
 import { parseZoom } from '../../common/flame/path-key.ts';
 import { parseFilter } from '../../common/profile/filters/filter.ts';
 import { parseTransforms } from '../../common/profile/filters/transform-list.ts';
@@ -15,7 +16,6 @@ export class RequestError extends Error {
   override name = 'RequestError';
 }
 
-const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const DEFAULT_RANGE = '15m';
 /** Steps of an aligned range. */
 const ALIGN_STEPS = 120;
@@ -38,6 +38,8 @@ export function readRange(
   const where = parseFilter(read('where') ?? '');
   const to = read('to');
   const from = read('from');
+  if (from !== undefined && read('range') !== undefined)
+    throw new RequestError(`${prefix}from and ${prefix}range contradict each other: give one of them`);
   if (from === undefined && read('range') === 'all') {
     const { oldestMs = nowMs - 60_000, newestMs = nowMs } = store.stats();
     if (read('align') === '1') return { ...alignAll(oldestMs, Math.max(nowMs, newestMs) + 1), where };
@@ -49,7 +51,7 @@ export function readRange(
       ? toMs - readDuration(`${prefix}range`, read('range') ?? DEFAULT_RANGE)
       : readTime(`${prefix}from`, from, nowMs);
   if (!(fromMs < toMs))
-    throw new RequestError(`${prefix}from (${fromMs}) must be before ${prefix}to (${toMs})`);
+    throw new RequestError(`${prefix}from (${from}) must be before ${prefix}to (${to ?? 'now'})`);
   const isAligned = read('align') === '1' && from === undefined && to === undefined;
   return { ...(isAligned ? alignEnd(fromMs, toMs) : { fromMs, toMs }), where };
 }
@@ -85,9 +87,8 @@ export function readTime(name: string, text: string, nowMs: number): number {
 }
 
 function readDuration(name: string, text: string): number {
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text);
-  const ms = match === null ? 0 : Number(match[1]) * UNIT_MS[match[2]!]!;
-  if (!(ms >= 1))
+  const ms = parseLength(text);
+  if (ms === undefined)
     throw new RequestError(`${name} is "${text}": write a time such as 60s, 15m, 6h or 7d, or all`);
   return ms;
 }

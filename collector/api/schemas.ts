@@ -79,7 +79,6 @@ const TYPE = text(
     'figures of the answer are values of it, in its unit',
 );
 
-export const TIME: readonly Parameter[] = [...timeOf('', ''), ALIGN];
 export const FILTER: readonly Parameter[] = [...filterOf('', ''), TYPE, ALIGN];
 /** Of all types that there are. */
 export const TIMED_FILTER: readonly Parameter[] = [...filterOf('', ''), ALIGN];

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { parseLength } from '../../common/base/length.ts';
 import { formatSpan, plural } from '../../common/flame/format.ts';
 import { CPU_SAMPLES, chooseType } from '../../common/flame/shown-type.ts';
 import type { TimelineAnswer, TypesAnswer } from '../api/types.ts';
@@ -17,7 +18,7 @@ import { ApproximateJava, hasApproximateJava } from './state/approximate-java.ts
 import { FunctionMenu, type MenuRequest } from './state/function-menu.tsx';
 import { askOverview, askTypes, isFollowing } from './state/questions.ts';
 import { toggleValue } from './state/terms.ts';
-import { RANGES, type UrlState } from './state/url-state.ts';
+import { RANGES, rangeTitle, type UrlState } from './state/url-state.ts';
 import { useAnswer } from './state/use-answer.ts';
 import { useFoundLabels } from './state/use-found-labels.ts';
 import { useShortcuts } from './state/use-shortcuts.ts';
@@ -32,6 +33,7 @@ import { MainView } from './views/main-view.tsx';
 /** Enough for a wide screen; more for a long time. */
 const TIMELINE_STEPS = 240;
 const MINUTE_STEPS = 120;
+const MINUTE_MS = 60_000;
 
 export function App() {
   const [address, change] = useUrlState();
@@ -45,8 +47,16 @@ export function App() {
   const [note, setNote] = useState({ text: '', isBad: false });
   const [spoken, announce] = useState('');
   const searchBox = useRef<HTMLInputElement>(null);
-  const { diagnosis, timeline, hosts, rangeTitle, isLive, frozen, agentNote, isJavaApproximate } =
-    useOverview(state);
+  const {
+    diagnosis,
+    timeline,
+    hosts,
+    rangeTitle: title,
+    isLive,
+    frozen,
+    agentNote,
+    isJavaApproximate,
+  } = useOverview(state);
   const [dismissed, setDismissed] = useState('');
   const isPaused = !isFollowing(state);
   const onPause = (): void => {
@@ -110,7 +120,8 @@ export function App() {
           </div>
           <ApproximateJava.Provider value={isJavaApproximate}>
             <Shown
-              {...{ state, isLive, rangeTitle, jumps, change, announce, diagnosis }}
+              rangeTitle={title}
+              {...{ state, isLive, jumps, change, announce, diagnosis }}
               timeline={timeline.value}
               onMenu={setMenu}
               onSearchNote={setNote}
@@ -144,15 +155,18 @@ function useOverview(state: UrlState) {
   const isLive = follows || nowMs - state.overview!.toMs < SETTLING_MS;
   const path = askOverview('timeline', state, {
     by: state.by,
-    steps: follows && state.range === '60s' ? MINUTE_STEPS : TIMELINE_STEPS,
+    steps:
+      follows && (parseLength(state.range) ?? Number.POSITIVE_INFINITY) <= MINUTE_MS
+        ? MINUTE_STEPS
+        : TIMELINE_STEPS,
   });
   const timeline = useAnswer<TimelineAnswer>(path, isLive);
-  const rangeTitle = titleOf(state);
+  const title = titleOf(state);
   const diagnosis = diagnose({
     status: status.value,
     error: status.error ?? timeline.error,
     isRefused: status.error === undefined && timeline.isRefused,
-    rangeTitle,
+    rangeTitle: title,
     samples: timeline.value?.samples,
     where: state.where,
     isFollowing: follows,
@@ -165,7 +179,7 @@ function useOverview(state: UrlState) {
   const watched = status.value as (StatusResponse & { agent?: WatchedAgent }) | undefined;
   const agentNote = describeAgent(watched?.agent, nowMs);
   const isJavaApproximate = hasApproximateJava(status.value);
-  return { diagnosis, timeline, hosts, rangeTitle, isLive, frozen, agentNote, isJavaApproximate };
+  return { diagnosis, timeline, hosts, rangeTitle: title, isLive, frozen, agentNote, isJavaApproximate };
 }
 
 /** The shown time up to the newest sample: of what is behind that, some samples are still on their way. */
@@ -257,7 +271,7 @@ function lessOf(state: UrlState): Partial<UrlState> {
 
 function titleOf(state: UrlState): string {
   const span = state.brush ?? state.overview;
-  return span === undefined ? RANGES.find(({ name }) => name === state.range)!.title : formatSpan(span);
+  return span === undefined ? rangeTitle(state.range) : formatSpan(span);
 }
 
 /** Where the samples come from: `web-1`, or `3 hosts`. */

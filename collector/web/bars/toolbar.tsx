@@ -73,15 +73,15 @@ export function Toolbar(properties: Properties) {
   );
 }
 
-interface ChoiceProperties<T extends string> {
+interface ChoiceProperties {
   label: string;
-  options: readonly { name: T; label: string; title: string }[];
-  /** Undefined: none of them. */
-  value: T | undefined;
-  onChoose(value: T): void;
+  options: readonly { name: string; label: string; title: string }[];
+  /** None of them is pressed where it is another one, or undefined. */
+  value: string | undefined;
+  onChoose(value: string): void;
 }
 
-function Choice<T extends string>({ label, options, value, onChoose }: ChoiceProperties<T>) {
+function Choice({ label, options, value, onChoose }: ChoiceProperties) {
   return (
     <fieldset class="choice" aria-label={label}>
       {options.map((option) => (

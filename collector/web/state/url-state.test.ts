@@ -1,6 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { COLOURS, formatHash, GROUPINGS, parseHash, RANGES, type UrlState, VIEWS } from './url-state.ts';
+import {
+  COLOURS,
+  formatHash,
+  GROUPINGS,
+  parseHash,
+  RANGES,
+  rangeTitle,
+  type UrlState,
+  VIEWS,
+} from './url-state.ts';
 
 const span = fc
   .tuple(fc.integer({ min: 0, max: 4e12 }), fc.integer({ min: 1, max: 1e9 }))
@@ -14,7 +23,7 @@ const times = fc.oneof(
 
 const states: fc.Arbitrary<UrlState> = fc
   .record({
-    range: fc.constantFrom(...RANGES.map(({ name }) => name)),
+    range: fc.constantFrom(...RANGES.map(({ name }) => name as string), '2m', '7d'),
     by: fc.constantFrom(...GROUPINGS, 'trace_id' as const, '@process.context.label.route' as const),
     type: fc.string(),
     where: fc.string(),
@@ -48,6 +57,14 @@ describe('the state in the address', () => {
     const { overview, brush } = parseHash('#from=2026-01-31T12:00:00Z&to=2026-01-31T12:05:00Z');
     expect(overview).toEqual({ fromMs: 1769860800000, toMs: 1769861100000 });
     expect(brush).toBeUndefined();
+  });
+
+  it('takes any length that the API takes, and one name for each', () => {
+    for (const range of ['2m', '90s', '10m', '7d', '1.5h'])
+      expect(parseHash(`#range=${range}`).range).toBe(range);
+    expect(parseHash('#range=1m').range).toBe('60s');
+    expect(parseHash('#range=60m').range).toBe('1h');
+    expect([rangeTitle('2m'), rangeTitle('5m')]).toEqual(['the last 2 min', 'the last 5 minutes']);
   });
 
   it('starts where a link says nothing that can be read', () => {

@@ -1,3 +1,5 @@
+import { parseLength } from '../../../common/base/length.ts';
+import { formatDuration } from '../../../common/flame/format.ts';
 import {
   type AttributeLabel,
   isAttributeLabel,
@@ -17,7 +19,19 @@ export const RANGES = [
   { name: 'all', label: 'All', title: 'everything that is kept' },
 ] as const;
 
-export type RangeName = (typeof RANGES)[number]['name'];
+/** Of those, or another length that the API takes. */
+export type RangeName = (typeof RANGES)[number]['name'] | (string & {});
+
+const isRange = (text: string): boolean => text === 'all' || parseLength(text) !== undefined;
+
+/** One length has one name: 1m is 60s. */
+const rangeOf = (text: string): RangeName =>
+  RANGES.find(({ name }) => name !== 'all' && parseLength(name) === parseLength(text))?.name ?? text;
+
+/** In a sentence, such as `the last 5 minutes`. */
+export const rangeTitle = (range: RangeName): string =>
+  RANGES.find(({ name }) => name === range)?.title ??
+  `the last ${formatDuration((parseLength(range) ?? 0) / 1000)}`;
 
 export const GROUPINGS = ['process', 'service', 'container', 'thread', 'host', 'cpu', THREAD_STATE] as const;
 /** Labels that not all samples have. */
@@ -85,7 +99,7 @@ export function parseHash(hash: string): UrlState {
   const overview = readSpan(read('over_from'), read('over_to')) ?? shown;
   const isPart = shown !== undefined && overview !== shown;
   return {
-    range: RANGES.find(({ name }) => name === read('range'))?.name ?? '60s',
+    range: isRange(read('range')) ? rangeOf(read('range')) : '60s',
     overview,
     brush: isPart ? shown : undefined,
     by: groupingOf(read('by')),

@@ -1,0 +1,28 @@
+/** `query export`: what is seen, as a file. */
+import { EXPORT_FORMATS, type ExportFormat } from '../../collector/api/export-formats.ts';
+import { checkOutputFile, writeOutput } from '../output/output-file.ts';
+import { fetchFile, type Query } from './query-client.ts';
+
+export interface ExportFlags {
+  output: string;
+  format?: string | undefined;
+  force?: boolean;
+}
+
+/** @throws Error as `ask`, and where the file can't be written or its name tells no format */
+export async function exportFile(url: string, query: Query, flags: ExportFlags): Promise<void> {
+  const format = flags.format ?? formatOf(flags.output);
+  checkOutputFile(flags.output, flags);
+  await writeOutput(flags.output, await fetchFile(url, 'export', { ...query, format }), flags);
+}
+
+const entries = Object.entries(EXPORT_FORMATS) as [ExportFormat, { ending: string }][];
+
+export function formatOf(file: string): ExportFormat {
+  const found = entries.find(([, { ending }]) => file.endsWith(`.${ending}`));
+  if (found !== undefined) return found[0];
+  const endings = entries.map(([, { ending }]) => `.${ending}`).join(', ');
+  throw new Error(
+    `${file}: name the file with an ending that tells its format (${endings}), or give --format`,
+  );
+}
