@@ -191,7 +191,7 @@ it('prints a file that reads as the same settings, with where they come from, an
   expect(text).toMatch(/^ {2}max-cpu: 25 +# EVERYFRAME_MAX_CPU$/m);
   expect(text).toMatch(/^ {2}max-user-frames: 1023 +# default$/m);
   const { agent } = JSON.parse(settingsJson(file, { EVERYFRAME_MAX_CPU: '25' }));
-  expect(agent['max-cpu']).toEqual({ value: 25, origin: 'EVERYFRAME_MAX_CPU' });
+  expect(agent['max-cpu']).toEqual({ value: '25', origin: 'EVERYFRAME_MAX_CPU' });
   expect(JSON.stringify(agent)).not.toContain('s3cret');
   const again = await parse(text);
   expect(parseAgentOptions({}, { file: again.agent })).toMatchObject({ samplesPerSecond: 97, maxCpu: 25 });
