@@ -19,7 +19,7 @@ import { readPageFiles } from './net/page-files.ts';
 import { COLLECTOR_DEFAULTS } from './settings/options.ts';
 import { SourceDirectoryError, SourceFiles } from './source/source-files.ts';
 import type { StatusResponse, WatchedAgent } from './status/status.ts';
-import { asOwner, type DataOwner } from './store/duckdb/data-directory.ts';
+import { asOwner, type DataOwner, explainLock } from './store/duckdb/data-directory.ts';
 import { MemoryStore } from './store/memory/memory-store.ts';
 import type { Store } from './store/store.ts';
 import { SymbolSources } from './symbols/symbol-sources.ts';
@@ -212,7 +212,9 @@ async function openStore(
       DuckDbStore.open({ directory, maxBytes, maxAgeMs: age, now, logger }),
     );
   } catch (error) {
-    throw new CollectorStartError(`--data ${data.directory}: ${(error as Error).message}`, { cause: error });
+    throw new CollectorStartError(`--data ${data.directory}: ${explainLock((error as Error).message)}`, {
+      cause: error,
+    });
   }
 }
 

@@ -1,5 +1,14 @@
 /** The directory of a store: whether it can be one, and whose it will be where `everyframe run` gives up root. */
-import { chownSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
 export interface DataOwner {
@@ -24,17 +33,51 @@ export async function asOwner<T>(
 ): Promise<T> {
   const [uid, gid] = [process.geteuid!(), process.getegid!()];
   if (owner === undefined || uid !== 0) return open();
+  const made = pathsTo(directory)
+    .filter((path) => !existsSync(path))
+    .toReversed();
   makeDirectory(directory);
   if (readdirSync(directory).length === 0) chownSync(directory, owner.uid, owner.gid);
+  const becomeRoot = (): void => {
+    process.seteuid!(uid);
+    process.setegid!(gid);
+  };
   process.setegid!(owner.gid);
   process.seteuid!(owner.uid);
   try {
     checkAccess(directory, owner);
     return await open();
+  } catch (error) {
+    becomeRoot();
+    removeEmpty(made);
+    throw error;
   } finally {
-    process.seteuid!(uid);
-    process.setegid!(gid);
+    becomeRoot();
   }
+}
+
+/** The directory and those that it is in, the outermost first. */
+function pathsTo(directory: string): string[] {
+  const path = resolve(directory);
+  const parent = dirname(path);
+  return parent === path ? [path] : [...pathsTo(parent), path];
+}
+
+/** What was made for a start that failed; never what has something in it. */
+function removeEmpty(paths: readonly string[]): void {
+  try {
+    for (const path of paths) rmdirSync(path);
+  } catch {
+    // what could not be removed is in use
+  }
+}
+
+/** What a lock of another process on the file means; otherwise the text as it is. */
+export function explainLock(message: string): string {
+  if (!/lock on file/i.test(message)) return message;
+  const holder = /PID (\d+)/.exec(message)?.[1];
+  const who = holder === undefined ? 'another process' : `another process (PID ${holder})`;
+  return `${who}, such as another everyframe, uses this directory: end that one, or name another directory`;
 }
 
 /**
@@ -95,10 +138,27 @@ function checkAccess(directory: string, { name }: DataOwner): void {
     readdirSync(directory);
   } catch (error) {
     const path = resolve(directory);
+    const closed = pathsTo(dirname(path)).find((parent) => !canEnter(parent));
+    if (closed !== undefined)
+      throw new Error(
+        `user ${name}, whom the collector becomes, may not enter ${closed}, which it is in: ` +
+          'choose a directory that others may reach, such as /var/lib/everyframe',
+        { cause: error },
+      );
     throw new Error(
       `user ${name}, whom the collector becomes, can't use it (${(error as Error).message}): ` +
         `chown -R ${name} ${path}, or choose a directory that others may reach, such as /var/lib/everyframe`,
       { cause: error },
     );
+  }
+}
+
+/** By what the system allows the user that the process has taken on. */
+function canEnter(directory: string): boolean {
+  try {
+    statSync(`${directory}/.`);
+    return true;
+  } catch {
+    return false;
   }
 }

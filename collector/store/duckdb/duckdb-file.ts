@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance } from '@duckdb/node-api';
 import { StoreUnavailable } from '../store.ts';
@@ -33,6 +34,11 @@ export class DuckDbFile {
 
   get isOpen(): boolean {
     return this.#open !== undefined;
+  }
+
+  /** Of the write-ahead log: what was written since the last checkpoint. */
+  get logBytes(): number {
+    return statSync(`${this.#path}.wal`, { throwIfNoEntry: false })?.size ?? 0;
   }
 
   /** @throws Error while it could not be opened anew */

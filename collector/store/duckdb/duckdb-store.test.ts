@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { parseFilter } from '../../../common/profile/filters/filter.ts';
 import { profileFromText } from '../../../test/browser/synthetic-profile.ts';
 import type { Place } from '../../../test/support/store-attributes.ts';
@@ -218,6 +218,19 @@ it('drops whole parts for age, and for bytes the oldest first, and counts them',
   const small = await open(directory, { maxBytes: 1 });
   expect(small.stats()).toMatchObject({ samples: 0, droppedForMemory: 30, oldestMs: undefined });
   await small.close();
+});
+
+it('counts what is in the write-ahead log', async () => {
+  const store = await open(makeDirectory());
+  const before = store.stats().bytes;
+  const text = Array.from({ length: 2000 }, (_, i) => `p:${i};f${i}@n 1`).join('\n');
+  store.append(profileFromText(text, { endMs: nowMs, spanMs: 1 }));
+  await store.commit();
+  nowMs += HOUR / 2;
+  store.append(profileFromText('p:1;a@n 1', { endMs: nowMs, spanMs: 1 }));
+  await store.commit();
+  await vi.waitFor(() => expect(store.stats().bytes).toBeGreaterThan(before + 50_000));
+  await store.close();
 });
 
 it('says that a part was dropped to who still reads it', async () => {

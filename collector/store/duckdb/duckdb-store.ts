@@ -302,6 +302,11 @@ export class DuckDbStore extends DatabaseStore {
 
   async #dropLarge(): Promise<void> {
     this.#bytes = await this.#measure();
+    if (this.#bytes > this.#options.maxBytes && this.#file.logBytes > 0) {
+      // what is in the log takes other room in the file
+      await this.#file.writer.run('CHECKPOINT');
+      this.#bytes = await this.#measure();
+    }
     for (const info of this.#closedInfos()) {
       if (this.#bytes <= this.#options.maxBytes) break;
       if (this.#isWaiting(info)) continue;
@@ -343,7 +348,7 @@ export class DuckDbStore extends DatabaseStore {
     const reader = await this.#file.writer.runAndReadAll(
       'SELECT (block_size * used_blocks)::DOUBLE FROM pragma_database_size()',
     );
-    return Number(reader.getColumns()[0]?.[0] ?? 0);
+    return Number(reader.getColumns()[0]?.[0] ?? 0) + this.#file.logBytes;
   }
 }
 

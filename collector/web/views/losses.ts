@@ -45,7 +45,8 @@ export const LOSSES: Readonly<Record<string, LossKind>> = {
   'traces.lostTraceMissing': {
     stage: 'taken',
     reason: 'the stack of a sample never arrived',
-    advice: 'It follows from a full ring buffer: see there.',
+    advice:
+      'The ring buffer was full, where it is named too; or the agent had forgotten the stack, as of a thread that waited for long.',
   },
   'traces.lostIntervalFull': {
     stage: 'taken',
