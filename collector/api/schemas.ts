@@ -166,6 +166,11 @@ export const TIMELINE = object({
   steps: INTEGER,
   samples: NUMBER,
   cpuNanos: { ...NUMBER, description: 'CPU time that the samples stand for' },
+  stepNanos: {
+    ...NUMBERS,
+    description:
+      'CPU time of each step, by the rates at which its samples were taken; 0 for other types than cpu',
+  },
   groupCount: INTEGER,
   groups: listOf(object({ value: STRING, samples: NUMBER, counts: NUMBERS })),
   other: NUMBERS,

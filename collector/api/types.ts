@@ -46,6 +46,8 @@ export interface TimelineAnswer {
   steps: number;
   samples: number;
   cpuNanos: number;
+  /** CPU time of each step: steps may have been sampled at different rates. */
+  stepNanos: number[];
   groupCount: number;
   groups: { value: string; samples: number; counts: number[] }[];
   other: number[];

@@ -23,16 +23,9 @@ import { readSamples } from '../query/samples.ts';
 import { countLines, hottestLine } from '../query/source-lines.ts';
 import { takeFunctions } from '../query/summed-parts.ts';
 import { readSteps, readThreads } from '../query/threads.ts';
-import { readLargestGroups, readTimeline } from '../query/timeline.ts';
+import { readLargestGroups, readStepNanos, readTimeline } from '../query/timeline.ts';
 import { transformParts } from '../query/transforms.ts';
-import {
-  isSharedLabel,
-  readAttributeNames,
-  readLinkLabels,
-  readValues,
-  sumCpuNanos,
-  sumType,
-} from '../query/values.ts';
+import { isSharedLabel, readAttributeNames, readLinkLabels, readValues, sumType } from '../query/values.ts';
 import { readWindow, visitWindow } from '../query/window.ts';
 import type { SourceFiles } from '../source/source-files.ts';
 import type { SampleFilter, SamplePart, StackCounts, Store, Window } from '../store/store.ts';
@@ -238,9 +231,10 @@ export const ROUTES: Readonly<Record<string, Route>> = {
         throw new RequestError(`by is "${by}": a stack has many of these`);
       const steps = readInteger(parameters, 'steps', { fallback: 120, min: 1, max: MAX_STEPS });
       const groups = await readLargestGroups(store, filter, steps, key, MAX_GROUPS);
-      const cpuNanos = await sumCpuNanos(store, filter);
+      const stepNanos = await readStepNanos(store, filter, steps);
+      const cpuNanos = stepNanos.reduce((a, b) => a + b, 0);
       const { fromMs, toMs, answerType: type } = filter;
-      return { fromMs, toMs, type, steps, cpuNanos, ...groups };
+      return { fromMs, toMs, type, steps, cpuNanos, stepNanos: Array.from(stepNanos), ...groups };
     },
   },
   '/api/v1/heatmap': {

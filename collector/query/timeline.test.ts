@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
-import { readLargestGroups, readTimeline } from './timeline.ts';
+import { readLargestGroups, readStepNanos, readTimeline } from './timeline.ts';
 
 it('has the largest groups of a timeline, and the events of all others', async () => {
   const now = () => Date.UTC(2026, 0, 1, 12);
@@ -23,4 +23,15 @@ it('has the largest groups of a timeline, and the events of all others', async (
   const nothing = { samples: 0, groupCount: 0, groups: [], other: [0] };
   expect(await readLargestGroups(store, earlier, 1, 'pid', 3)).toEqual(nothing);
   expect(await readLargestGroups(store, earlier, 1, undefined, 3)).toEqual(nothing);
+});
+
+it('knows the CPU time of each step, sampled at whatever rate', async () => {
+  const now = () => Date.UTC(2026, 0, 1, 12);
+  const store = new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now });
+  const add = (count: number, periodNanos: number, agoMs: number) =>
+    store.append(profileFromText(`p:1;main@n ${count}`, { endMs: now() - agoMs, spanMs: 1, periodNanos }));
+  add(20, 50_000_000, 1500);
+  add(100, 10_000_000, 500);
+  const filter = { fromMs: now() - 2000, toMs: now(), where: [] };
+  expect([...(await readStepNanos(store, filter, 2))]).toEqual([1e9, 1e9]);
 });

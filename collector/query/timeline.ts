@@ -5,6 +5,7 @@ import {
   type LinkLabel,
   type SeriesLabel,
 } from '../../common/profile/filters/filter.ts';
+import { isCpuType } from '../../common/profile/model/profile-type.ts';
 import { compileMasks, groupValue, isGroupLabel, seriesValue } from '../store/matcher.ts';
 import type { Column, SampleFilter, SamplePart } from '../store/store.ts';
 import { addLevelSteps, isLevel } from './levels.ts';
@@ -74,6 +75,26 @@ export async function readLargestGroups(
     groups: named,
     other: Array.from(other),
   };
+}
+
+/** CPU time of each step that events stand for, each by the rate at which it was sampled. */
+export async function readStepNanos(
+  store: PartStore,
+  filter: SampleFilter,
+  steps: number,
+): Promise<Float64Array> {
+  const nanos = new Float64Array(steps);
+  const stepMs = (filter.toMs - filter.fromMs) / steps;
+  for (const part of await store.parts(filter)) {
+    if (!isCpuType(part.type)) continue;
+    const masks = await compileMasks(filter.where, part);
+    const rows = await part.rows(rowQuery(filter, masks, ['group', 'time'], stepMs));
+    const shift = part.startMs - filter.fromMs;
+    for (let row = 0; row < rows.length; row++)
+      nanos[stepOf(rows.times![row]! + shift, stepMs, steps)]! +=
+        weightOf(rows, row) * part.groups[rows.groups![row]!]!.periodNanos;
+  }
+  return nanos;
 }
 
 interface Grouping {

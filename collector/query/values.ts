@@ -44,15 +44,6 @@ function sumWeights(rows: Rows): number {
   return sum;
 }
 
-/** CPU time that the filtered events stand for. */
-export async function sumCpuNanos(store: PartStore, filter: SampleFilter): Promise<number> {
-  let nanos = 0;
-  await sumGroups(store, filter, ({ periodNanos }, weight) => {
-    nanos += periodNanos * weight;
-  });
-  return nanos;
-}
-
 export async function sumSeries(
   store: PartStore,
   filter: SampleFilter,

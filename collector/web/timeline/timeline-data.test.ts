@@ -17,6 +17,9 @@ function answer(groups: Record<string, number[]>, other?: number[]): TimelineAns
     steps,
     samples,
     cpuNanos: samples * 50e6,
+    stepNanos: rest.map((count, step) =>
+      Object.values(groups).reduce((nanos, counts) => nanos + counts[step]! * 50e6, count * 50e6),
+    ),
     groupCount: Object.keys(groups).length,
     groups: Object.entries(groups).map(([value, counts]) => ({ value, samples: sum(counts), counts })),
     other: rest,
@@ -32,6 +35,12 @@ describe('stackTimeline', () => {
     ]);
     expect(data.mean).toBe(2);
     expect(data.stepMs).toBe(1000);
+  });
+
+  it('tells so of each step, by the rate at which it was sampled', () => {
+    const stepNanos = [1e9, 1e9];
+    const { areas } = stackTimeline({ ...answer({ node: [20, 100] }), cpuNanos: 2e9, stepNanos });
+    expect(areas[0]!.heights).toEqual([1, 1]);
   });
 
   it('takes what is beyond the palette together', () => {

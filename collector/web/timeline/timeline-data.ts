@@ -1,6 +1,6 @@
 /** What the timeline draws: groups stacked on each other, in CPUs that were busy or what the type counts. */
 
-import { type TimeScale, timeScale } from '../../../common/flame/shown-type.ts';
+import { isCpu, type TimeScale, timeScale } from '../../../common/flame/shown-type.ts';
 import type { TypeAnswer } from '../../../common/flame/tree-answer.ts';
 import type { TimelineAnswer } from '../../api/types.ts';
 
@@ -30,13 +30,15 @@ export interface TimelineData {
 }
 
 export function stackTimeline(answer: TimelineAnswer): TimelineData {
-  const { fromMs, toMs, steps, type, samples, cpuNanos } = answer;
+  const { fromMs, toMs, steps, type, samples } = answer;
   const stepMs = (toMs - fromMs) / steps;
-  const scale = timeScale(type, stepMs, samples === 0 ? 0 : cpuNanos / samples);
+  // as if each sample were a nanosecond: factorsOf says how many it is
+  const scale = timeScale(type, stepMs, 1);
+  const factors = factorsOf(answer, scale.factor);
   const toArea = (value: string | undefined, count: number, counts: readonly number[]): Area => ({
     value,
     share: samples === 0 ? 0 : count / samples,
-    heights: counts.map((each) => each * scale.factor),
+    heights: counts.map((each, step) => each * factors[step]!),
   });
   const areas = answer.groups
     .slice(0, MAX_AREAS)
@@ -54,6 +56,15 @@ export function stackTimeline(answer: TimelineAnswer): TimelineData {
   // An agent that has just started says nothing of the time before.
   const sum = areas.reduce((all, { heights }) => heights.reduce((a, b) => a + b, all), 0);
   return { fromMs, toMs, stepMs, type, scale, samples, areas, mean: sum / (steps - firstStep) };
+}
+
+/** Height of an event in each step: in each, CPU samples may have been taken at another rate. */
+function factorsOf({ type, steps, stepNanos, groups, other }: TimelineAnswer, factor: number): number[] {
+  return Array.from({ length: steps }, (_, step) => {
+    if (!isCpu(type)) return factor;
+    const count = groups.reduce((sum, { counts }) => sum + counts[step]!, other[step]!);
+    return count === 0 ? 0 : (factor * stepNanos[step]!) / count;
+  });
 }
 
 /**
