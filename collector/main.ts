@@ -10,12 +10,13 @@ import { startGrpcServer } from './ingest/grpc-server.ts';
 import { startHttpIngest } from './ingest/http-server.ts';
 import type { IntakeOptions } from './ingest/intake.ts';
 import { Receiver } from './ingest/receiver.ts';
-import { type Access, type AccessFiles, readAccess } from './net/access.ts';
+import { type AccessFiles, readAccess } from './net/access.ts';
 import { ByteBudget } from './net/byte-budget.ts';
 import { ConnectionGate } from './net/connection-gate.ts';
-import { formatAddress, isLoopback, type ListenAddress, parseListenAddress } from './net/listen.ts';
+import { formatAddress, type ListenAddress } from './net/listen.ts';
 import { describeListenError, type ServerName } from './net/listen-error.ts';
 import { readPageFiles } from './net/page-files.ts';
+import { checkBeyondLoopback, readAddresses } from './net/reach.ts';
 import { COLLECTOR_DEFAULTS } from './settings/options.ts';
 import { SourceDirectoryError, SourceFiles } from './source/source-files.ts';
 import type { StatusResponse, WatchedAgent } from './status/status.ts';
@@ -89,9 +90,10 @@ export class CollectorStartError extends Error {
 export async function startCollector(options: CollectorOptions): Promise<Collector> {
   const now = Date.now;
   const { logger } = options;
-  const listen = readAddresses(options);
-  const access = readAccessFiles(options);
-  checkBeyondLoopback(listen, access, options);
+  const listen = checked(() => readAddresses(options));
+  const access = checked(() => readAccess(options.access ?? {}));
+  for (const warning of checked(() => checkBeyondLoopback(listen, access, options)))
+    options.logger.warn(warning);
   const files = readFiles(options.pageDirectory);
   const sources = await openSources(options);
   const forwarder = makeForwarder(options);
@@ -237,23 +239,6 @@ async function openClickHouse(
   }
 }
 
-type Addresses = Record<ServerName, ListenAddress>;
-
-function readAddresses(options: CollectorOptions): Addresses {
-  const read = (name: ServerName, text: string): ListenAddress => {
-    try {
-      return parseListenAddress(text);
-    } catch (error) {
-      throw new CollectorStartError(`--${name}-listen: ${(error as Error).message}`);
-    }
-  };
-  return {
-    grpc: read('grpc', options.grpcListen),
-    http: read('http', options.httpListen),
-    page: read('page', options.pageListen),
-  };
-}
-
 function readFiles(directory = packageFile('build/web')): ReturnType<typeof readPageFiles> {
   try {
     return readPageFiles(directory);
@@ -297,31 +282,11 @@ function reachable({ host }: ListenAddress, port: number): string {
   return formatAddress({ host: host === '0.0.0.0' || host === '::' ? 'localhost' : host, port });
 }
 
-function readAccessFiles({ access = {} }: CollectorOptions): Access {
+/** What a start refuses, in a sentence. */
+function checked<T>(read: () => T): T {
   try {
-    return readAccess(access);
+    return read();
   } catch (error) {
     throw new CollectorStartError((error as Error).message, { cause: error });
-  }
-}
-
-/** Who reaches the collector sees what runs on the machines that send to it. */
-function checkBeyondLoopback(
-  listen: Addresses,
-  access: Access,
-  { allowAnyone = false, logger }: CollectorOptions,
-): void {
-  for (const name of ['grpc', 'http', 'page'] as const) {
-    if (isLoopback(listen[name].host)) continue;
-    const where = `--${name}-listen ${formatAddress(listen[name])} is beyond this machine`;
-    const danger = name === 'page' ? 'sees what runs here' : 'can send profiles';
-    if (!access.needsToken && !allowAnyone) {
-      throw new CollectorStartError(
-        `${where}, and whoever reaches it ${danger}: give --token-file (and --tls-cert, --tls-key), or --allow-anyone`,
-      );
-    }
-    if (!access.needsToken) logger.warn(`${where}: whoever reaches it ${danger} (--allow-anyone)`);
-    else if (access.tls === undefined)
-      logger.warn(`${where}: without --tls-cert and --tls-key the token can be read on the way`);
   }
 }

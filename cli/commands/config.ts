@@ -2,8 +2,14 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { destinationOptions } from '../../agent/reporter/options.ts';
-import { layerAgentSettings, parseAgentOptions } from '../../agent/settings/options.ts';
-import { layerCollectorSettings, parseCollectorSettings } from '../../collector/settings/options.ts';
+import { type AgentOptions, layerAgentSettings, parseAgentOptions } from '../../agent/settings/options.ts';
+import { readAccess } from '../../collector/net/access.ts';
+import { checkBeyondLoopback, readAddresses } from '../../collector/net/reach.ts';
+import {
+  type CollectorSettings,
+  layerCollectorSettings,
+  parseCollectorSettings,
+} from '../../collector/settings/options.ts';
 import { BadSetting } from '../../common/base/bad-setting.ts';
 import { type Setting, settingName } from '../../common/base/setting.ts';
 import type { LayeredSettings } from '../../common/base/setting-layers.ts';
@@ -49,8 +55,8 @@ export function registerConfig(program: Command): void {
 
 /** @throws BadSetting with all that is wrong, a line each */
 export function checkFile(path: string, env: NodeJS.ProcessEnv): string {
-  const file = readConfigFile(path, env);
   const wrong: string[] = [];
+  const file = readConfigFile(path, env, wrong);
   const attempt = <T>(read: () => T): T | undefined => {
     try {
       return read();
@@ -61,10 +67,24 @@ export function checkFile(path: string, env: NodeJS.ProcessEnv): string {
     }
   };
   const agent = attempt(() => parseAgentOptions({}, { file: file.agent }));
-  if (agent?.collectionAgent[0]) attempt(() => destinationOptions(agent, env));
-  attempt(() => parseCollectorSettings({}, { file: file.collector }));
+  if (agent) attempt(() => destinationOptions(toSomewhere(agent), env));
+  const collector = attempt(() => parseCollectorSettings({}, { file: file.collector }));
+  if (collector) attempt(() => checkReach(collector));
   if (wrong.length > 0) throw new BadSetting(wrong.join('\n'));
   return [...file.notes, `${path}: ok`].map((line) => `${line}\n`).join('');
+}
+
+/** The receiver may be told by a flag: what else is said of the connection is looked at anyway. */
+const toSomewhere = (agent: AgentOptions): AgentOptions =>
+  agent.collectionAgent[0] ? agent : { ...agent, collectionAgent: ['127.0.0.1:11000'] };
+
+/** As a start does. */
+function checkReach(settings: CollectorSettings): void {
+  try {
+    checkBeyondLoopback(readAddresses(settings), readAccess(settings), settings);
+  } catch (error) {
+    throw new BadSetting((error as Error).message);
+  }
 }
 
 /** By section and name; what is not set is left out. */

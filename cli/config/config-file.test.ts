@@ -96,6 +96,20 @@ describe('what is wrong is told with its line', () => {
       `${PATH}:2: --samples-per-second or -F is "fast": give a whole number from 1 to 10000`,
       `${PATH}:6: --max-age is "1s": give a length of time such as 90m, 6h or 7d`,
     ]);
+    const problems = (text: string): Promise<string> => {
+      writeFileSync(PATH, text);
+      return check().then(
+        () => '',
+        ({ message }: Error) => message,
+      );
+    };
+    expect(await problems('agent:\n  tls-ca: /nonexist\n')).toMatch(/\/nonexist/);
+    expect(await problems('agent:\n  tls-cert: /x.pem\n')).toMatch(/--tls-cert needs --tls-key/);
+    expect(await problems('collector:\n  tls-cert: /x.pem\n')).toMatch(/--tls-cert needs --tls-key/);
+    expect(await problems('collector:\n  token-file: /nonexist\n')).toMatch(/\/nonexist/);
+    expect(await problems('collector:\n  page-listen: 0.0.0.0:11080\n')).toMatch(/give --token-file/);
+    const both = await problems('agent:\n  nosuch: 1\n  samples-per-second: fast\n');
+    expect(both).toMatch(/nosuch is no setting.*\n.*"fast"/);
     writeFileSync(PATH, 'agent:\n  collection-agent: here\n');
     await expect(check()).rejects.toThrow(`${PATH}:2 is "here": give host:port`);
     writeFileSync(PATH, 'agent:\n  collection-agent: here:1\n');

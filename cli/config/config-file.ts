@@ -34,18 +34,21 @@ export const FILE_SETTINGS: Record<'agent' | 'collector', readonly Setting[]> = 
   collector: COLLECTOR_SETTINGS.filter(({ isHidden }) => !isHidden),
 };
 
-/** @throws BadSetting with all that is wrong, each with file, line and key */
-export function readConfigFile(path: string, env: Environment): ConfigFile {
+/**
+ * @param wrong takes what is wrong, each with file, line and key, where more is to be looked at
+ * @throws BadSetting with all of that otherwise, and where the file can't be read
+ */
+export function readConfigFile(path: string, env: Environment, wrong?: string[]): ConfigFile {
   let text: string;
   try {
     text = readSettingFile(path, MAX_YAML_BYTES).toString('utf8');
   } catch (error) {
     throw new BadSetting(`can't read ${path}: ${(error as Error).message}`);
   }
-  return parseConfig(text, path, env);
+  return parseConfig(text, path, env, wrong);
 }
 
-export function parseConfig(text: string, path: string, env: Environment): ConfigFile {
+export function parseConfig(text: string, path: string, env: Environment, wrong?: string[]): ConfigFile {
   const mistakes = new Mistakes(path);
   const entries = readYaml(text, mistakes, {
     env,
@@ -59,7 +62,8 @@ export function parseConfig(text: string, path: string, env: Environment): Confi
     takeSection('agent', found.entries, agent, mistakes, notes);
     if (found.ignored.length > 0) notes.push(`no effect here: ${found.ignored.join(', ')}`);
   } else takeSections(entries, { agent, collector }, mistakes, notes);
-  mistakes.throwAny();
+  if (wrong === undefined) mistakes.throwAny();
+  else wrong.push(...mistakes.lines);
   return { path, agent, collector, notes: notes.map((note) => `${path}: ${note}`) };
 }
 

@@ -35,19 +35,19 @@ const MAX_DEPTH = 16;
 /** Collects what is wrong, each with its file and line, so that a person sees all of it at once. */
 export class Mistakes {
   readonly #path: string;
-  readonly #lines: string[] = [];
+  readonly lines: string[] = [];
 
   constructor(path: string) {
     this.#path = path;
   }
 
   add(line: number, text: string): void {
-    this.#lines.push(`${this.#path}:${line}: ${text}`);
+    this.lines.push(`${this.#path}:${line}: ${text}`);
   }
 
   /** @throws BadSetting where there are some */
   throwAny(): void {
-    if (this.#lines.length > 0) throw new BadSetting(this.#lines.join('\n'));
+    if (this.lines.length > 0) throw new BadSetting(this.lines.join('\n'));
   }
 }
 
