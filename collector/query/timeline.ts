@@ -88,11 +88,15 @@ export async function readStepNanos(
   for (const part of await store.parts(filter)) {
     if (!isCpuType(part.type)) continue;
     const masks = await compileMasks(filter.where, part);
-    const rows = await part.rows(rowQuery(filter, masks, ['group', 'time'], stepMs));
+    const [period = 0, ...others] = new Set(part.groups.map(({ periodNanos }) => periodNanos));
+    // by group and time are many more rows, and most parts have one rate
+    const by: Column[] = others.length > 0 ? ['group', 'time'] : ['time'];
+    const rows = await part.rows(rowQuery(filter, masks, by, stepMs));
     const shift = part.startMs - filter.fromMs;
-    for (let row = 0; row < rows.length; row++)
-      nanos[stepOf(rows.times![row]! + shift, stepMs, steps)]! +=
-        weightOf(rows, row) * part.groups[rows.groups![row]!]!.periodNanos;
+    for (let row = 0; row < rows.length; row++) {
+      const nanosEach = rows.groups ? part.groups[rows.groups[row]!]!.periodNanos : period;
+      nanos[stepOf(rows.times![row]! + shift, stepMs, steps)]! += weightOf(rows, row) * nanosEach;
+    }
   }
   return nanos;
 }
