@@ -197,11 +197,14 @@ static __always_inline struct ef_scratch *take_scratch(void)
 		return NULL;
 	}
 	s->is_taken = 1;
+	/* whoever interrupts from here on must see it: the compiler writes nothing of the sample before */
+	asm volatile("" ::: "memory");
 	return s;
 }
 
 static __always_inline void release_scratch(struct ef_scratch *s)
 {
+	asm volatile("" ::: "memory");
 	s->is_taken = 0;
 }
 
