@@ -198,6 +198,17 @@ it('answers without what retention drops while it reads, and not with a half of 
   await other.stop();
 });
 
+/** A server of its own, of a store that answers slowly. */
+const serve = (store: Store) =>
+  startPageServer({
+    listen: { host: '127.0.0.1', port: 0 },
+    files: readPageFiles(directory),
+    status: { stats: new ReceiverStats(), listen: { grpc: 'g', http: 'h' }, startedMs: Date.now(), store },
+    symbols: new SymbolSources(undefined, { error: expect.fail }),
+    now: Date.now,
+    logger: { error: (message: unknown) => expect.fail(`logged ${JSON.stringify(message)}`) },
+  });
+
 it('answers all who ask the same while the answer is made once, however long that takes', async () => {
   const now = Date.now;
   const store = new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now });
@@ -212,17 +223,7 @@ it('answers all who ask the same while the answer is made once, however long tha
       return store.parts(range);
     },
   };
-  const other = await startPageServer({
-    listen: { host: '127.0.0.1', port: 0 },
-    files: readPageFiles(directory),
-    status: {
-      ...{ stats: new ReceiverStats(), listen: { grpc: 'g', http: 'h' }, startedMs: now() },
-      store: slow as unknown as Store,
-    },
-    symbols: new SymbolSources(undefined, { error: expect.fail }),
-    now,
-    logger: { error: (message: unknown) => expect.fail(`logged ${JSON.stringify(message)}`) },
-  });
+  const other = await serve(slow as unknown as Store);
   const ask = async (afterMs: number): Promise<ValuesAnswer> => {
     await sleep(afterMs);
     const url = `http://127.0.0.1:${other.port}/api/v1/values?label=kind&range=all`;
@@ -248,17 +249,7 @@ it('makes few files at a time, and says when to come again where many wait', asy
       return store.parts(range);
     },
   };
-  const other = await startPageServer({
-    listen: { host: '127.0.0.1', port: 0 },
-    files: readPageFiles(directory),
-    status: {
-      ...{ stats: new ReceiverStats(), listen: { grpc: 'g', http: 'h' }, startedMs: now() },
-      store: slow as unknown as Store,
-    },
-    symbols: new SymbolSources(undefined, { error: expect.fail }),
-    now,
-    logger: { error: (message: unknown) => expect.fail(`logged ${JSON.stringify(message)}`) },
-  });
+  const other = await serve(slow as unknown as Store);
   const ask = (): Promise<Response> =>
     fetch(`http://127.0.0.1:${other.port}/api/v1/export?format=folded&range=all`);
   const asked = Array.from({ length: 20 }, ask);
