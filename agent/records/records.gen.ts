@@ -1053,7 +1053,8 @@ export const RUBY = {
   threadId: 48,
   collector: 50,
   collectorFlags: 52,
-  reserved: 54,
+  contextThread: 54,
+  threadMachine: 55,
 } as const;
 
 /** Size and byte offsets of struct ef_thread_context. */

@@ -45,7 +45,8 @@ struct ef_ruby {
 	__u16 thread_id;  /* offset in rb_thread_t of the number that the thread library gave it; 0: not needed */
 	__u16 collector;  /* offset in rb_vm_t of the object space, 0: not known; and of the flags in that */
 	__u16 collector_flags;
-	__u16 reserved;
+	__u8 context_thread; /* offset of thread_ptr in rb_execution_context_t, of vm in rb_thread_t */
+	__u8 thread_machine;
 };
 
 #endif

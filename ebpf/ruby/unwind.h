@@ -20,9 +20,6 @@
 #include "../cookie.h"
 #include "../unwind-frame.h"
 
-/* rb_execution_context_t.thread_ptr, rb_thread_t.vm */
-#define RUBY_CONTEXT_THREAD 48
-#define RUBY_THREAD_VM 32
 /* rb_iseq_t.body, its iseq_encoded and location.label, rb_method_entry_t.def */
 #define RUBY_ISEQ_BODY 16
 #define RUBY_BODY_CODE 8
@@ -115,7 +112,7 @@ static __always_inline bool is_collecting(const struct ef_ruby *file, u64 thread
 {
 	if (!file->collector)
 		return 0;
-	u64 space = RUBY_WORD(RUBY_WORD(thread + RUBY_THREAD_VM) + file->collector);
+	u64 space = RUBY_WORD(RUBY_WORD(thread + file->thread_machine) + file->collector);
 	return space && (u32)RUBY_WORD(space + file->collector_flags) & RUBY_DURING_GC;
 }
 
@@ -134,7 +131,7 @@ __noinline int begin_ruby(u64 delta)
 	w->frame = 0;
 	if (!context || !size || RUBY_READ(w->context, sizeof(w->context), context))
 		return 0;
-	u64 thread = RUBY_WORD(context + RUBY_CONTEXT_THREAD);
+	u64 thread = RUBY_WORD(context + file->context_thread);
 	if (file->thread_id && RUBY_WORD(thread + file->thread_id) != tp) {
 		count(EF_COUNTER_ruby_other_thread);
 		return 0;

@@ -10,6 +10,7 @@ case $version in
 	fetch r/ruby3.2/ruby3.2_3.2.3.orig.tar.xz 8a3567ec613c3c4e8b9b324fd1302b44ae342aa036f5081986b112fdede8fdfd "$UBUNTU"
 	;;
 3.3.8) fetch r/ruby3.3/ruby3.3_3.3.8.orig.tar.xz e2e1233ad275b7623a05edf23a01192626d1da454bdfe353a28a87acd8ef015c ;;
+3.4.5) fetch r/ruby3.4/ruby3.4_3.4.5.orig.tar.xz 141fb3b0192b8196361b3b4d6c29fc9b10c0798dbe54ada1539d9f1c311bfcbf ;;
 *) refuse "$version: its source and checksum are not known here" ;;
 esac
 command -v rustc >/dev/null || refuse 'no rustc'

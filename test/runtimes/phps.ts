@@ -33,7 +33,7 @@ const SUITES: readonly { suite: string; version: string }[] = [
 /** From 8.5 on opcache is part of PHP. */
 const hasOpcacheInside = (number: number): boolean => number >= 805;
 /** With threads, which no package has. */
-const SOURCES = ['7.4.33', '8.2.32'];
+const SOURCES = ['7.4.33', '8.2.32', '8.5.4'];
 const OWN = '/usr/bin/php';
 const inPlace = (program: string): Interpreter => ({ command: [program], place: (script) => script });
 

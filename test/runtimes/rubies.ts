@@ -26,7 +26,7 @@ const SUITES: readonly { suite: string; version: string }[] = [
   { suite: 'experimental', version: '3.4' },
 ];
 /** With YJIT, which packages lack from 3.2 on. */
-const SOURCES = ['3.2.3', '3.3.8'];
+const SOURCES = ['3.2.3', '3.3.8', '3.4.5'];
 const OWN = '/usr/bin/ruby';
 const inPlace = (program: string): Interpreter => ({ command: [program], place: (script) => script });
 

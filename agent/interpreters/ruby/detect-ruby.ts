@@ -85,7 +85,7 @@ export function detectRuby(elf: ElfFile): RubyBinary | undefined {
     loop,
     core: finder.core(loop),
     access,
-    collector: layout.hasMachine ? finder.collector() : undefined,
+    collector: finder.collector(),
     symbols: finder.symbols(),
     textBias: textBiasAt(elf, loop.start) ?? 0,
     isMusl: usesMusl(elf),

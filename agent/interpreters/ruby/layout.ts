@@ -5,10 +5,11 @@
 export interface RubyLayout {
   /** rb_control_frame_t. */
   frameBytes: number;
-  /** rb_thread_t: the number of its thread; 0 where the execution context is thread-local. */
+  /** rb_execution_context_t.thread_ptr. */
+  contextThread: number;
+  /** rb_thread_t: its rb_vm_t, which leads to the collector, and the number of its thread; 0 where the execution context is thread-local. */
+  threadMachine: number;
   threadId: number;
-  /** rb_execution_context_t leads to rb_thread_t, and that to rb_vm_t, from where BPF looks for them: the way to the collector. */
-  hasMachine: boolean;
   /** rb_iseq_constant_body. */
   lines: number;
   lineCount: number;
@@ -50,18 +51,22 @@ const classesAt = (base: number, name: number, attached: number, singletonFlag: 
   singletonFlag: 2 ** singletonFlag,
 });
 
-const OLD = {
+const R30 = {
   ...BEFORE_3_2,
   frameBytes: 56,
+  contextThread: 56,
+  threadMachine: 32,
   threadId: 0,
-  hasMachine: false,
   lineBytes: 8,
   hasPlainFirstLine: false,
   hasStringLength: false,
   classes: undefined,
   lastOperator: 168,
 };
-const R31 = { ...OLD, hasMachine: true, frameBytes: 64, lineBytes: 12, lastOperator: 169 };
+/** Without ractors. */
+const R27 = { ...R30, threadMachine: 24, threadId: 72 };
+/** Flags of interrupts have four bytes each, no longer eight. */
+const R31 = { ...R30, contextThread: 48, frameBytes: 64, lineBytes: 12, lastOperator: 169 };
 const R32 = { ...R31, ...SINCE_3_2, hasPlainFirstLine: true, hasStringLength: true };
 const R33 = { ...R32, frameBytes: 56, classes: classesAt(32, 120, 96, 12) };
 const R34 = { ...R33, classes: classesAt(32, 120, 96, 13), lastOperator: 170 };
@@ -69,8 +74,8 @@ const R40 = { ...R34, ...SINCE_4, classes: classesAt(24, 128, 112, 13), lastOper
 
 /** Major and minor as one number: 303 is 3.3. */
 const LAYOUTS: Readonly<Record<number, RubyLayout>> = {
-  207: OLD,
-  300: OLD,
+  207: R27,
+  300: R30,
   301: R31,
   302: R32,
   303: R33,

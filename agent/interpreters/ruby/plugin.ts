@@ -153,6 +153,8 @@ function encode({ layout, loop, core, access, collector, textBias, isMusl }: Rub
   entry.writeUInt8(Number(isMusl), RUBY.isMusl);
   entry.writeUInt8(layout.frameBytes, RUBY.frameBytes);
   entry.writeUInt8(Number(layout.classes !== undefined), RUBY.hasClasses);
+  entry.writeUInt8(layout.contextThread, RUBY.contextThread);
+  entry.writeUInt8(layout.threadMachine, RUBY.threadMachine);
   entry.writeUInt16LE(layout.threadId, RUBY.threadId);
   entry.writeUInt16LE(collector?.space ?? 0, RUBY.collector);
   entry.writeUInt16LE(collector?.flags ?? 0, RUBY.collectorFlags);
