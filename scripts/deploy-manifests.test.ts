@@ -25,7 +25,7 @@ interface Container {
   livenessProbe: Probe;
   ports?: { name: string; containerPort: number }[];
   securityContext: { capabilities: { drop: string[]; add?: string[] } };
-  resources: { limits: { memory: string } };
+  resources: Record<'requests' | 'limits', Record<'memory' | 'ephemeral-storage', string>>;
   volumeMounts: { name: string; mountPath: string; readOnly?: boolean }[];
 }
 
@@ -173,6 +173,19 @@ describe.each(POD_CASES)('%s', (_name, path, { spec }, container) => {
       const secret = pod.volumes.find(({ name }) => name === mount!.name)?.secret;
       if (secret) expect(secret.items.map((item) => `${mount!.mountPath}/${item.path}`)).toContain(file);
     }
+  });
+
+  it('has its cache in a folder that it makes itself: the kubelet lets everybody write to an emptyDir', () => {
+    if (command !== 'agent') return;
+    const { symbolCache } = parseAgentOptions(values);
+    const { mountPath } = container.volumeMounts.find((one) => one.name === 'cache')!;
+    expect(symbolCache!.startsWith(`${mountPath}/`)).toBe(true);
+  });
+
+  it('asks for room on the disk: the scheduler takes the limit where nothing is said', () => {
+    const { requests, limits } = container.resources;
+    expect(Object.keys(requests).toSorted()).toEqual(Object.keys(limits).toSorted());
+    expect(parseBytes(`${requests['ephemeral-storage']}B`)).toBeLessThanOrEqual(parseBytes('256MiB'));
   });
 
   it('is asked for its health where it answers', async () => {

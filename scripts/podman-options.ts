@@ -33,6 +33,7 @@ interface Volume {
   name: string;
   configMap?: { name: string };
   secret?: { items: { key: string; path: string }[] };
+  emptyDir?: { sizeLimit: string };
 }
 
 interface Manifest {
@@ -80,15 +81,16 @@ function mountsOf({ volumes }: Pick<Pod, 'volumes'>, user: number, group: number
   return container!.volumeMounts.map(({ name: volumeName, mountPath, readOnly }) => {
     const place = join(folder, name, volumeName);
     mkdirSync(place, { recursive: true });
-    const { configMap, secret } = volumes.find((one) => one.name === volumeName) ?? {};
+    const { configMap, secret, emptyDir } = volumes.find((one) => one.name === volumeName) ?? {};
     if (configMap) fillWithData(place, configMap.name);
     for (const { key, path } of secret?.items ?? []) {
       copyFileSync(join(folder, key), join(place, path));
       chmodSync(join(place, path), 0o440);
       chownSync(join(place, path), 0, group);
     }
-    // as fsGroup, or an emptyDir of the container's user
-    if (!configMap && !secret) chownSync(place, user, group);
+    if (emptyDir) chmodSync(place, 0o777);
+    // as fsGroup
+    else if (!configMap && !secret) chownSync(place, user, group);
     return `--volume=${place}:${mountPath}${readOnly ? ':ro' : ''}`;
   });
 }
