@@ -223,24 +223,44 @@ describe('Exporter', () => {
 
   it('gives up at the deadline, and takes a new connection after three silent calls', async () => {
     let connections = 0;
-    const sockets: { destroy(): void }[] = [];
-    const silent = createServer((socket) => {
-      connections++;
-      sockets.push(socket);
-      socket.on('error', () => {});
-    });
+    const sessions: { destroy(): void }[] = [];
+    const silent = createHttp2Server()
+      .on('session', (session) => {
+        connections++;
+        sessions.push(session);
+      })
+      .on('stream', (stream) => stream.on('error', () => {}));
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     open.push({
       close() {
-        for (const socket of sockets) socket.destroy();
+        for (const session of sessions) session.destroy();
         silent.close();
       },
     });
-    const exporter = exporterTo(`127.0.0.1:${(silent.address() as { port: number }).port}`);
-    for (let i = 0; i < 4; i++) {
-      expect(await exporter.send(REQUEST, 100)).toMatchObject({ kind: 'retry', code: 'DEADLINE_EXCEEDED' });
+    const exporter = exporterTo(`127.0.0.1:${(silent.address() as AddressInfo).port}`);
+    for (let i = 0; i < 3; i++) {
+      expect(await exporter.send(REQUEST, 1000)).toMatchObject({ kind: 'retry', code: 'DEADLINE_EXCEEDED' });
+      expect(connections).toBe(1);
     }
-    await vi.waitFor(() => expect(connections).toBe(2));
+    await exporter.send(REQUEST, 1000);
+    expect(connections).toBe(2);
+  });
+
+  it('takes a new connection after one call for which none came about, as where a Service still names a pod that is gone', async () => {
+    const receiver = await receive((call) => call.ok());
+    const { port } = new URL(`http://${receiver.address}`);
+    let connections = 0;
+    const path = createServer((socket) => {
+      socket.on('error', () => {});
+      open.push({ close: () => socket.destroy() });
+      // the first one gets no word, not even the settings that begin HTTP/2
+      if (++connections > 1) socket.pipe(connect(Number(port), '127.0.0.1')).pipe(socket);
+    });
+    await new Promise<void>((resolve) => path.listen(0, '127.0.0.1', resolve));
+    open.push(path);
+    const exporter = exporterTo(`127.0.0.1:${(path.address() as AddressInfo).port}`);
+    expect(await exporter.send(REQUEST, 300)).toMatchObject({ kind: 'retry', code: 'DEADLINE_EXCEEDED' });
+    expect(await exporter.send(REQUEST, 5000)).toMatchObject({ kind: 'ok' });
   });
 
   it('cancels the call under way', async () => {

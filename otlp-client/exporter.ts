@@ -26,7 +26,7 @@ export interface Transport {
 }
 
 const EXPORT_PATH = '/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export';
-/** Calls in a row that got no answer in time before the connection is given up: it may be dead without a FIN. */
+/** Calls in a row that got no answer in time before a connection that stands is given up: it may be dead without a FIN. */
 const MAX_SILENT_CALLS = 3;
 /** What a person sees of a receiver's message. */
 const MAX_MESSAGE_CHARS = 300;
@@ -122,8 +122,13 @@ export class Exporter implements Transport {
   }
 
   #noteSilence(error: ServiceError | null): void {
-    this.#silentCalls = error?.code === status.DEADLINE_EXCEEDED ? this.#silentCalls + 1 : 0;
-    if (this.#silentCalls < MAX_SILENT_CALLS) return;
+    if (error?.code !== status.DEADLINE_EXCEEDED) {
+      this.#silentCalls = 0;
+      return;
+    }
+    // One that does not come about in all that time may be on its way to a pod that is gone, and take two minutes to fail:
+    // the kernel keeps to the way that it chose with the first packet.
+    if (++this.#silentCalls < MAX_SILENT_CALLS && this.#client.isConnected()) return;
     this.#silentCalls = 0;
     this.#client.close();
     this.#client = new GrpcClient(this.#options);

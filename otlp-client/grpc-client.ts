@@ -4,6 +4,7 @@ import {
   Client,
   type ClientUnaryCall,
   compressionAlgorithms,
+  connectivityState,
   credentials,
   Metadata,
   type ServiceError,
@@ -99,6 +100,10 @@ export class GrpcClient {
       { deadline: Date.now() + deadlineMs },
       done,
     );
+  }
+
+  isConnected(): boolean {
+    return this.#client.getChannel().getConnectivityState(false) === connectivityState.READY;
   }
 
   close(): void {
