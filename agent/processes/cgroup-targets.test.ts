@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -68,6 +68,33 @@ describe('--cgroup', () => {
   ])('%s', (pattern, pids) => {
     expect(processesOfCgroups({ groups: [pattern] }, proc).sort((a, b) => a - b)).toEqual(pids);
     expect(hasCgroup(pattern, proc)).toBe(pids.length > 0);
+  });
+
+  const UID = '1b4e5a2c-8f1e-4c55-9d3a-0123456789ab';
+  it.each([
+    ['the cgroupfs driver', `/kubepods/burstable/pod${UID}`],
+    [
+      'the systemd driver',
+      `/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod${UID.replaceAll('-', '_')}.slice`,
+    ],
+    ['a guaranteed pod', `/kubepods.slice/kubepods-pod${UID.replaceAll('-', '_')}.slice`],
+  ])('takes the UID of a pod, and IDs of containers, as kubectl prints them: %s', (_, path) => {
+    group(`${path}/${ID}`, 50);
+    group(path.replace(/1b4e/, '1b4f'), 51);
+    for (const pattern of [UID, `containerd://${ID}`, `cri-o://${ID.slice(0, 13)}`])
+      expect(processesOfCgroups({ groups: [pattern] }, proc), pattern).toContain(50);
+    expect(processesOfCgroups({ groups: [UID] }, proc)).toEqual([50]);
+    expect(processesOfCgroups({ groups: [UID.slice(0, 12)] }, proc)).toEqual([]);
+  });
+
+  it('sees what PID 1 sees through another process, where PID 1 lets nobody look', () => {
+    for (const pid of [2, 9, 'self']) write(`${pid}/root/sys/fs/cgroup/in-a-container/cgroup.procs`, '10\n');
+    for (const pid of [2, 'self'])
+      write(`${pid}/mountinfo`, '9 8 0:26 /pod /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n');
+    write('9/mountinfo', readFileSync(join(proc, '1/mountinfo'), 'latin1'));
+    write('9/root/sys/fs/cgroup/kubepods/cgroup.procs', '20\n');
+    rmSync(join(proc, '1/root'), { recursive: true });
+    expect(processesOfCgroups({ groups: ['kubepods'] }, proc)).toEqual([20]);
   });
 
   it('finds version 1, where each controller has its own groups', () => {

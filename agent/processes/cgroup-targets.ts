@@ -29,6 +29,11 @@ const MAX_WAIT_MS = 30_000;
 /** A look may take a hundredth of the time at most. */
 const WAIT_FACTOR = 100;
 const LEAST_ID_DIGITS = 6;
+/** Tried in place of PID 1. */
+const MAX_VIEWERS = 200;
+/** As kubectl prints them. */
+const POD_UID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const RUNTIME_PREFIX = /^[a-z-]+:\/\/(?=[0-9a-f]+$)/;
 
 export class CgroupTargets {
   readonly stats = {
@@ -101,12 +106,14 @@ export const hasCgroup = (pattern: string, proc = '/proc'): boolean =>
 
 /**
  * A pattern with a slash in front is a whole path, as /proc/PID/cgroup or the file system has it; any other one is a name in
- * it, or the first digits of a container's ID. `*` stands for any characters but a slash.
+ * it, the first digits of a container's ID, or a pod's UID. `*` stands for any characters but a slash.
  */
 function cgroupMatcher(patterns: readonly string[]): (path: string, mount: CgroupMount) => boolean {
   const matchers = patterns.map((pattern) => {
-    const text = pattern.length > 1 ? pattern.replace(/\/+$/, '') : pattern;
-    const expression = new RegExp(`^${text.split('*').map(literally).join('[^/]*')}$`);
+    const text = pattern.length > 1 ? pattern.replace(RUNTIME_PREFIX, '').replace(/\/+$/, '') : pattern;
+    const expression = POD_UID.test(text)
+      ? new RegExp(`(?:^|-)pod${text.replaceAll('-', '[-_]')}(?:\\.slice)?$`)
+      : new RegExp(`^${text.split('*').map(literally).join('[^/]*')}$`);
     if (text === '/') return (path: string) => path === '';
     if (text.startsWith('/'))
       return (path: string, mount: CgroupMount) =>
@@ -123,13 +130,29 @@ function cgroupMatcher(patterns: readonly string[]): (path: string, mount: Cgrou
 
 const literally = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 
+/**
+ * A process that sees the hierarchies as the machine has them: in a container the agent's own view is cut. Some machines
+ * keep that of PID 1 from everybody: then the first one, mostly the kernel's, with the same mounts.
+ */
+function findViewer(proc: string): string {
+  if (isThere(proc, '1/root/')) return '1';
+  const mounts = readSmallFile(join(proc, '1/mountinfo'));
+  if (mounts === undefined) return 'self';
+  const pids = readdirSync(proc)
+    .filter((name) => /^\d+$/.test(name))
+    .sort((a, b) => Number(a) - Number(b))
+    .slice(0, MAX_VIEWERS);
+  const isAlike = (pid: string) =>
+    isThere(proc, `${pid}/root/`) && readSmallFile(join(proc, pid, 'mountinfo')) === mounts;
+  return pids.find(isAlike) ?? 'self';
+}
+
 /** Folders of the groups that are chosen and of all below them. */
 function findGroups(
   isChosen: (path: string, mount: CgroupMount) => boolean,
   proc: string,
 ): { groups: string[]; leftOut: number } {
-  // in a container the agent's own view is cut; some machines keep that of PID 1 from everybody
-  const viewer = join(proc, isThere(proc, '1/root/') ? '1' : 'self');
+  const viewer = join(proc, findViewer(proc));
   const groups: string[] = [];
   let [visited, leftOut] = [0, 0];
   const visit = (mount: CgroupMount, path: string, depth: number, isBelow: boolean): void => {
