@@ -1,5 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
@@ -38,6 +49,35 @@ it('is an archive that tar reads, with every part and no secret', async () => {
   expect(read('environment-names.txt')).toContain('OTEL_EXPORTER_OTLP_HEADERS');
   const all = execFileSync('tar', ['xzOf', archive], { encoding: 'utf8' });
   for (const secret of secrets) expect(all).not.toContain(secret);
+});
+
+it('has the settings and counters that the flags of what runs here name, as in a pod', async () => {
+  const server = createServer((_, response) => response.end('everyframe_x 1\n')).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const config = join(directory, 'mounted.yaml');
+  writeFileSync(config, 'agent: {samples-per-second: 43}');
+  const proc = join(directory, 'proc');
+  mkdirSync(join(proc, '1'), { recursive: true });
+  symlinkSync('/', join(proc, '1/root'));
+  const address = `0.0.0.0:${(server.address() as AddressInfo).port}`;
+  const words = [
+    'node',
+    '/x/dist/cli/main.js',
+    'agent',
+    `--config=${config}`,
+    `--metrics-address=${address}`,
+  ];
+  writeFileSync(join(proc, '1/cmdline'), words.map((word) => `${word}\0`).join(''));
+  const archive = join(directory, 'pod.tar.gz');
+  writeFileSync(archive, await makeBundle(undefined, {}, [], proc));
+  server.close();
+  const part = (name: string): string =>
+    execFileSync('tar', ['xzOf', archive, `everyframe-support/${name}`], { encoding: 'utf8' });
+  expect(part('settings.yaml')).toMatch(/samples-per-second: 43 /);
+  expect(part('counters/agent.txt')).toBe('everyframe_x 1\n');
+  expect(part('counters/collector.txt')).toContain('not available');
+  expect(part('commands.txt')).toBe(`1 ${words.slice(2).join(' ')}\n`);
+  expect(part('versions.txt')).toContain('everyframe: ');
 });
 
 it('is made with settings that are wrong too, and says that', async () => {

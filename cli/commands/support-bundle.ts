@@ -6,7 +6,7 @@ import { layerCollectorSettings } from '../../collector/settings/options.ts';
 import { settingName } from '../../common/base/setting.ts';
 import { type ConfigFile, FILE_SETTINGS } from '../config/config-file.ts';
 import { addConfigFlag, findConfig } from '../config/find-config.ts';
-import { checkOutputFile, STDOUT, writeOutput } from '../output/output-file.ts';
+import { checkOutputFile, type OutputFlags, STDOUT, writeOutput } from '../output/output-file.ts';
 import { addExamples } from '../program/examples.ts';
 import {
   type BundlePart,
@@ -18,11 +18,13 @@ import {
   versions,
 } from '../support/bundle-parts.ts';
 import { redact } from '../support/redact.ts';
+import { describeCommands, flagOf, runningCommands } from '../support/running-commands.ts';
 import { tarOf } from '../support/tar.ts';
 import { printSettings } from './config.ts';
 import { formatJson, type Probe, runChecks } from './doctor.ts';
 
 const OWNER_ONLY = 0o600;
+const SERVICES = ['agent', 'collector'] as const;
 
 interface BundleFlags {
   output?: string;
@@ -40,7 +42,7 @@ export function registerSupportBundle(program: Command, probes: readonly Probe[]
     .option('--force', 'overwrite the output if it exists')
     .action(async ({ output, config, force }: BundleFlags) => {
       const path = output ?? defaultName();
-      checkOutputFile(path, { force });
+      checkPlace(path, { force });
       const archive = await makeBundle(config, process.env, probes);
       await writeOutput(path, archive, { force, mode: OWNER_ONLY });
       if (path === STDOUT) return;
@@ -52,7 +54,16 @@ export function registerSupportBundle(program: Command, probes: readonly Probe[]
   addExamples(command, [
     ['sudo everyframe support-bundle', 'with the logs of the services, which only root may read'],
     ['everyframe support-bundle -o - | tar tz', 'what is in it'],
+    ['kubectl exec POD -- everyframe support-bundle -o - >bundle.tar.gz', "of a pod's agent or collector"],
   ]);
+}
+
+function checkPlace(path: string, flags: OutputFlags): void {
+  try {
+    checkOutputFile(path, flags);
+  } catch (error) {
+    throw new Error(`${(error as Error).message}. -o FILE puts it elsewhere, -o - on standard output`);
+  }
 }
 
 function defaultName(): string {
@@ -65,8 +76,10 @@ export async function makeBundle(
   config: string | undefined,
   env: NodeJS.ProcessEnv,
   probes: readonly Probe[],
+  proc = '/proc',
 ): Promise<Buffer> {
-  const found = await findConfig(config, env).catch((error: Error) => error);
+  const running = runningCommands(proc);
+  const found = await findConfig(config ?? flagOf(running, 'config'), env).catch((error: Error) => error);
   const file = found instanceof Error ? undefined : found;
   const settings = settingsOf(file, env);
   const parts: BundlePart[] = [
@@ -75,11 +88,19 @@ export async function makeBundle(
       name: 'settings.yaml',
       text: () => (found instanceof Error ? `${found.message}\n` : printSettings(file, env)),
     },
+    { name: 'commands.txt', text: () => describeCommands(running) },
     { name: 'environment-names.txt', text: () => environmentNames(env) },
     { name: 'doctor.jsonl', text: async () => formatJson(await runChecks(probes)) },
     { name: 'kernel.txt', text: kernelFacts },
-    metricsPart('agent', settings.agent['metricsAddress'] as string | undefined),
-    metricsPart('collector', settings.collector['metricsAddress'] as string | undefined),
+    ...SERVICES.map((name) =>
+      metricsPart(
+        name,
+        flagOf(
+          running.filter(({ command }) => command === name),
+          'metrics-address',
+        ) ?? (settings[name]['metricsAddress'] as string | undefined),
+      ),
+    ),
     ...journalParts,
   ];
   const secrets = secretsOf(settings);
@@ -108,7 +129,7 @@ function settingsOf(file: ConfigFile | undefined, env: NodeJS.ProcessEnv): Value
 
 /** Whole values, and of NAME=VALUE the latter too. */
 const secretsOf = (settings: Values): string[] =>
-  (['agent', 'collector'] as const).flatMap((section) =>
+  SERVICES.flatMap((section) =>
     FILE_SETTINGS[section]
       .filter(({ isSecret }) => isSecret)
       .flatMap(({ flag }) => [settings[section][settingName(flag)] ?? []].flat() as string[])

@@ -28,8 +28,15 @@ export async function textOf({ text }: BundlePart): Promise<string> {
 }
 
 async function run(command: string, ...args: string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(command, args, { timeout: COMMAND_MS, maxBuffer: MAX_CHARS });
-  return stdout;
+  try {
+    const options = { timeout: COMMAND_MS, maxBuffer: MAX_CHARS };
+    return (await promisify(execFile)(command, args, options)).stdout;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    throw new Error(
+      `there is no ${command} here: logs of a container are had with \`kubectl logs\` or \`podman logs\``,
+    );
+  }
 }
 
 export const versions = (): string =>
@@ -40,7 +47,8 @@ export const versions = (): string =>
     `cpus: ${cpus().length} x ${cpus()[0]?.model ?? 'unknown'}`,
     `memory: ${Math.round(totalmem() / 2 ** 20)} MiB`,
     '',
-    read('/etc/os-release'),
+    // an image may have none
+    attempt(() => read('/etc/os-release')),
   ].join('\n');
 
 const SYSCTLS = [
