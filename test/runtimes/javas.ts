@@ -19,7 +19,7 @@ const SUITES: readonly { suite: string; versions: readonly number[] }[] = [
   { suite: 'bullseye', versions: [11, 17] },
   { suite: 'noble', versions: [8, 11, 17, 21, 25] },
   { suite: 'trixie', versions: [21, 25] },
-  { suite: 'resolute', versions: [17, 21, 25] },
+  { suite: 'resolute', versions: [17, 21, 25, 26] },
   { suite: 'sid', versions: [8, 11, 17, 21, 25, 26, 27, 28] },
 ];
 

@@ -13,6 +13,8 @@ export interface Perl extends Interpreter {
 }
 
 const SUITES = ['focal', 'bullseye', 'jammy', 'noble', 'trixie', 'resolute', 'sid'];
+/** apt takes from there only what is asked for. */
+const NEXT = { suite: 'experimental', packages: ['perl/experimental', 'libc6/sid'] };
 const SOURCE = { version: '5.36.0', variant: 'unthreaded' };
 const OWN = '/usr/bin/perl';
 const inPlace = (path: string): Interpreter => ({ command: [path], place: (script) => script });
@@ -20,7 +22,9 @@ const inPlace = (path: string): Interpreter => ({ command: [path], place: (scrip
 export function findPerls(): Perl[] {
   return [
     ...ownPerl(),
-    ...(isWholeMatrix ? [...SUITES.flatMap(packagedPerl), ...debugPerl('sid'), ...buildPerl(SOURCE)] : []),
+    ...(isWholeMatrix
+      ? [...[...SUITES, NEXT.suite].flatMap(packagedPerl), ...debugPerl('sid'), ...buildPerl(SOURCE)]
+      : []),
   ];
 }
 
@@ -32,7 +36,7 @@ function ownPerl(): Perl[] {
 
 /** The program has all of Perl in it; another one has it from libperl.so, as mod_perl and PL/Perl do. */
 function packagedPerl(suite: string): Perl[] {
-  const root = fetchPackages(join(ROOTS, 'perl'), suite, ['perl']);
+  const root = fetchPackages(join(ROOTS, 'perl'), suite, suite === NEXT.suite ? NEXT.packages : ['perl']);
   if (!root) return [];
   const shared = readdirSync(join(root, 'usr/bin')).filter((name) => /^perl5\.\d+-/.test(name));
   return [

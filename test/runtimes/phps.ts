@@ -28,6 +28,7 @@ const SUITES: readonly { suite: string; version: string }[] = [
   { suite: 'trixie', version: '8.4' },
   { suite: 'sid', version: '8.4' },
   { suite: 'resolute', version: '8.5' },
+  { suite: 'experimental', version: '8.5' },
   { suite: 'experimental', version: '8.6' },
 ];
 /** From 8.5 on opcache is part of PHP. */
@@ -72,7 +73,7 @@ function buildPhp(version: string): Php[] {
 
 function packagedPhp({ suite, version }: (typeof SUITES)[number]): Php[] {
   const modules = hasOpcacheInside(numberOf(version)) ? [] : [`php${version}-opcache`];
-  const root = fetchPackages(join(ROOTS, 'php'), suite, [`php${version}-cli`, ...modules]);
+  const root = fetchPackages(join(ROOTS, `php${version}`), suite, [`php${version}-cli`, ...modules]);
   return root ? describePhp(originOf(suite), inRoot(root, `/usr/bin/php${version}`)) : [];
 }
 
