@@ -74,6 +74,20 @@ describe('a source map', () => {
     });
   });
 
+  it.each(['#area', 'get #size', 'set #size'])('gives the written name of the private %s', (written) => {
+    const source =
+      'class Shape { #area() { a() } get #size() { b() } set #size(v) { c(v) } f = () => this.#size + this.#area() }';
+    const { code, map } = transformSync(source, { minify: true, sourcemap: true, sourcefile: 'shape.js' });
+    const [, prefix = '', private_ = ''] = /^(get |set )?(.+)$/.exec(written)!;
+    const minified = new RegExp(`${prefix.trim() || '[;{}]'}(#[^#(]+)\\(`).exec(code)!;
+    const start = placeOf(code, minified[0]);
+    const startColumn = start.column + minified[0].length - 1;
+    const subject = new ScriptMap(code, map, '/app/shape.js.map');
+    const place = { line: start.line, column: startColumn, startLine: start.line, startColumn };
+    expect(minified[1]).not.toBe(private_);
+    expect(subject.originalOf({ name: prefix + minified[1], ...place })?.name).toBe(written);
+  });
+
   it('leaves names that the map does not change', () => {
     const { code, map } = transformSync(SOURCE, { loader: 'ts', sourcemap: true, sourcefile: 'point.ts' });
     const subject = new ScriptMap(code, map, '/app/point.js.map');

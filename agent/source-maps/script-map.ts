@@ -34,6 +34,8 @@ const MAX_NAME_CHARS = 1024;
 const MAX_FILE_CHARS = 4096;
 /** How much of a line is looked at for a function's name before its parameters. */
 const NAME_REACH = 256;
+/** What the runtime writes before the name of an accessor. */
+const ACCESSOR = /^[gs]et (?=.)/;
 /** What a line, a source or a name takes beside what its characters do. */
 const TEXT_BYTES = 64;
 
@@ -113,18 +115,20 @@ export class ScriptMap {
 
   /** The name that stands before a function's parameters, or in `name = (…) =>`, where the map has another one. */
   #nameOf(name: string, startLine: number, startColumn: number): string | undefined {
+    const accessor = ACCESSOR.exec(name)?.[0] ?? '';
     const text = this.#lines[startLine - 1]?.slice(
       Math.max(startColumn - 1 - NAME_REACH, 0),
       startColumn - 1,
     );
     const before =
-      text === undefined ? undefined : /([\w$\u0080-\uffff]+)\s*(?:[=:]\s*(?:async\s*)?)?$/.exec(text);
-    if (before?.[1] !== name || text === undefined) return undefined;
+      text === undefined ? undefined : /(#?[\w$\u0080-\uffff]+)\s*(?:[=:]\s*(?:async\s*)?)?$/.exec(text);
+    if (before?.[1] !== name.slice(accessor.length) || text === undefined) return undefined;
     const column = startColumn - 1 - (text.length - before.index);
     const segment = this.#mappings.find(startLine - 1, column);
     const original =
       segment?.column === column && segment.name !== NO_NAME ? this.#names[segment.name] : undefined;
-    return typeof original === 'string' && original !== '' ? original.slice(0, MAX_NAME_CHARS) : undefined;
+    if (typeof original !== 'string' || original === '') return undefined;
+    return (accessor + original).slice(0, MAX_NAME_CHARS);
   }
 }
 
