@@ -50,6 +50,7 @@ interface Manifest {
     };
     selector: Record<string, string>;
     ports: { name: string; port: number; targetPort: string }[];
+    podManagementPolicy?: string;
     volumeClaimTemplates?: { metadata: { name: string } }[];
   };
 }
@@ -221,6 +222,11 @@ describe.each(POD_CASES)('%s', (_name, path, { spec }, container) => {
     );
     expect(spec.template.metadata.labels).toMatchObject(service!.spec.selector);
   });
+});
+
+it.each(FILES)('%s: an upgrade replaces pods that never got ready', (path) => {
+  for (const { kind, spec } of workloadsOf(path))
+    expect([kind, spec.podManagementPolicy]).toEqual([kind, kind === 'StatefulSet' ? 'Parallel' : undefined]);
 });
 
 it('the token that the chart makes is one that the collector takes, and the header names it', () => {
