@@ -1,10 +1,15 @@
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { SectionSpec } from '../../../common/elf/build-elf.ts';
+import { parseElf } from '../../../common/elf/elf.ts';
+import { fdSource } from '../../files/fd-source.ts';
 import { KERNEL_FRAME, type RecordSpec } from '../build-frames.ts';
 import { CODE_AT, CODE_BYTES, deltasOf, type FrameSpec, ruleTextAt, textOf } from '../fixture.ts';
+import { extractStackDeltas } from '../stack-deltas.ts';
 
 const SIGRETURN = '48c7c00f0000000f05';
 const MUSL_CLONE = '31ed5f41ffd189c7';
+const GLIBC_CLONE3 = '0f054885c07c187401c3';
 
 function codeWith(pieces: Readonly<Record<number, string>>): Uint8Array {
   const code = new Uint8Array(CODE_BYTES);
@@ -30,6 +35,26 @@ describe('code that has no unwind information', () => {
       '0x1109 invalid',
       ...ENTRY,
     ]);
+  });
+
+  it('that makes a thread of glibc returns to whoever makes it', () => {
+    expect(program({ code: codeWith({ 4353: GLIBC_CLONE3 }) })).toEqual([
+      '0x1101 rsp+8 same cfa-8',
+      '0x110b invalid',
+      ...ENTRY,
+    ]);
+  });
+
+  const libc = readFileSync('/proc/self/maps', 'utf8').match(/\S+\/libc\.so\.6$/m)?.[0];
+  const clone3 = libc ? readFileSync(libc).indexOf(Buffer.from('b8b30100000f054885c07c', 'hex')) : -1;
+  it.skipIf(clone3 < 0)('is found in the C library of this machine', () => {
+    const fd = openSync(libc!, 'r');
+    const elf = parseElf(fdSource(fd));
+    const { vaddr, offset } = elf.segments.find((s) => clone3 >= s.offset && clone3 < s.offset + s.filesz)!;
+    const syscall = clone3 - offset + vaddr + 5;
+    const deltas = extractStackDeltas(elf);
+    closeSync(fd);
+    for (const at of [-1, 0, 2, 9]) expect(ruleTextAt(deltas, syscall + at)).toBe('rsp+8 same cfa-8');
   });
 
   it('is looked for in what nothing else describes where the program has an interpreter', () => {
