@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FlameGraphResponse } from '../../common/flame/tree-answer.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { ReceiverStats } from '../ingest/receiver-stats.ts';
+import { Access } from '../net/access.ts';
 import { readPageFiles } from '../net/page-files.ts';
 import type { StatusResponse } from '../status/status.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
@@ -141,9 +142,10 @@ describe('the page server', () => {
 function getWith(
   headers: OutgoingHttpHeaders,
   path = '/api/v1/status',
+  port = server.port,
 ): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
-    const options = { host: '127.0.0.1', port: server.port, path, headers };
+    const options = { host: '127.0.0.1', port, path, headers };
     const outgoing = request(options, (response) => {
       let body = '';
       response.setEncoding('utf8');
@@ -155,6 +157,26 @@ function getWith(
     outgoing.on('error', reject).end();
   });
 }
+
+it('answers to any name where a token is asked for, as behind a Service or an Ingress', async () => {
+  const token = '0123456789abcdef';
+  const store = new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now: Date.now });
+  const other = await startPageServer({
+    listen: { host: '127.0.0.1', port: 0 },
+    files: readPageFiles(directory),
+    status: { stats: new ReceiverStats(), store, listen: { grpc: 'g', http: 'h' }, startedMs: 0 },
+    symbols: new SymbolSources(undefined, { error: expect.fail }),
+    access: new Access(undefined, token),
+    now: Date.now,
+    logger: { error: expect.fail },
+  });
+  const host = 'everyframe-collector.everyframe:11080';
+  const authorization = `Bearer ${token}`;
+  expect((await getWith({ host, authorization }, '/api/v1/status', other.port)).status).toBe(200);
+  // a page that has its own name point here has no token to send
+  expect((await getWith({ host: 'attacker.example' }, '/', other.port)).status).toBe(401);
+  await other.stop();
+});
 
 it('answers without what retention drops while it reads, and not with a half of it', async () => {
   const now = Date.now;

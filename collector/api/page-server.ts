@@ -157,12 +157,16 @@ class PageHandler {
       await this.#send(request, response, problem === '' ? 200 : 503, `${problem || 'ok'}\n`, PLAIN_TEXT);
       return;
     }
+    const { access = OPEN_ACCESS, listen } = this.#options;
     const { host } = request.headers;
-    if (!isTrustedHost(host, this.#options.listen.host)) {
-      const port = this.#options.listen.port;
-      throw new HttpError(421, `"${host}" is not a name of this server: open it as http://localhost:${port}`);
+    // with a token any name will do: a browser sends it to no other one than it was typed for
+    if (!access.needsToken && !isTrustedHost(host, listen.host)) {
+      const url = `${access.scheme}://localhost:${listen.port}`;
+      throw new HttpError(
+        421,
+        `"${host}" is not a name of this server: open it as ${url}, or start it with --token-file, which allows any name`,
+      );
     }
-    const { access = OPEN_ACCESS } = this.#options;
     if (!access.allowsRequest(request)) {
       response.setHeader(
         'www-authenticate',
