@@ -90,3 +90,26 @@ describe.skipIf(missingRights || process.arch !== 'x64')('whole stacks', () => {
     expect(share(stacksOf(program), (s) => follows(s, program.stack))).toBeGreaterThan(0.95);
   });
 });
+
+const CLONE = '__do_sys_clone3_[k]';
+
+describe.skipIf(missingRights || process.arch !== 'x64')('a program that makes threads and processes', () => {
+  it('is whole in the system call that makes them', { timeout: LIMIT_MS }, async () => {
+    const path = compile('makes-threads', 'gcc', ['-O2', '-pthread'], 'makes-threads.c');
+    const child = spawn('nice', ['-n', '19', path], { stdio: 'ignore' });
+    const recording = await Recording.start({ targets: [toPid(child.pid!)] });
+    const makers = () => recording.stacks(child.pid!).filter(({ frames }) => frames.includes(CLONE));
+    const isOf = (name: string) => (stack: Stack) => isWhole(stack) && stack.frames.includes(name);
+    try {
+      await recording.until(() => makers().some(isOf('main')));
+      recording.clear();
+      await recording.until(() => ['make_thread', 'make_process'].every((name) => makers().some(isOf(name))));
+      await recording.until(() => total(makers()) >= SAMPLES);
+      const other = makers().find((stack) => !isWhole(stack));
+      expect(share(makers(), isWhole), other?.frames.join('\n')).toBeGreaterThan(0.95);
+    } finally {
+      child.kill('SIGKILL');
+      await recording.stop();
+    }
+  });
+});
