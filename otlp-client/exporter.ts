@@ -58,6 +58,7 @@ export function printable(text: string): string {
 /** Without grpc-js' own words around the reason why a connection failed. */
 const withoutFrame = (details: string): string =>
   details
+    .replace(/^Deadline exceeded after ([\d.]+)s,.*\bWaiting for LB pick.*$/, 'no connection within $1 s')
     .replace(/^No connection established\. Last error: (?:Error: )?/, '')
     .replace(/[.\s]*Resolution note:\s*$/, '');
 
