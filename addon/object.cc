@@ -8,6 +8,7 @@
 #include <string>
 
 #include "uprobe-multi.hh"
+#include "user-reads.hh"
 
 // Since glibc 2.32; the addon of `npm run dist` runs with older ones too. Node's own knows fewer names.
 extern "C" __attribute__((weak)) const char* strerrorname_np(int) noexcept;
@@ -114,9 +115,10 @@ Napi::Function BpfObject::Define(Napi::Env env) {
 }
 
 // new BpfObject(path, { rodata: Buffer, maxEntries: { map: n }, programs: string[], skipMaps: string[],
-//                       share: BpfObject[], uprobeMulti: boolean, kernelTypes: string }): opened, not loaded. Maps that
-// one of `share` has are taken from there; with `uprobeMulti` probes in user code are set by attachUprobes(). Types are
-// looked for in the file `kernelTypes` alone, not in those of the kernel's modules; '': there, too.
+//                       share: BpfObject[], uprobeMulti: boolean, kernelReads: boolean, kernelTypes: string }): opened,
+// not loaded. Maps that one of `share` has are taken from there; with `uprobeMulti` probes in user code are set by
+// attachUprobes(); `kernelReads` is what probeFeatures() says. Types are looked for in the file `kernelTypes` alone,
+// not in those of the kernel's modules; '': there, too.
 BpfObject::BpfObject(const Napi::CallbackInfo& info) : Napi::ObjectWrap<BpfObject>(info) {
   Napi::Env env = info.Env();
   std::string path = info[0].As<Napi::String>();
@@ -125,6 +127,7 @@ BpfObject::BpfObject(const Napi::CallbackInfo& info) : Napi::ObjectWrap<BpfObjec
   std::string types = options.Get("kernelTypes").As<Napi::String>();
   LIBBPF_OPTS(bpf_object_open_opts, open);
   if (!types.empty()) open.btf_custom_path = types.c_str();
+  if (!options.Get("kernelReads").As<Napi::Boolean>()) KeepUserReads();
   object_ = bpf_object__open_file(path.c_str(), &open);
   if (!object_) throw SystemError(env, "cannot open the BPF object " + path, errno);
   SelectPrograms(Names(options.Get("programs")));

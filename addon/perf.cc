@@ -16,6 +16,7 @@
 #include "maps.hh"
 #include "object.hh"
 #include "uprobe-multi.hh"
+#include "user-reads.hh"
 
 namespace {
 // perfOpen(cpu, { type, config, period, frequency, includeIdle }, programFd): fd of a disabled event that runs the
@@ -119,7 +120,7 @@ uint64_t CodeAddressMask() {
 #endif
 }
 
-// probeFeatures(): { rdonlyCast, mapleTree, taskWork, taskWorkImpl, taskPtRegs, pageBytes, codeAddressMask }: each
+// probeFeatures(): { rdonlyCast, kernelReads, taskWork, taskWorkImpl, taskPtRegs, pageBytes, codeAddressMask }: each
 // found by asking the kernel or the processor, not by its version
 Napi::Value Probe(const Napi::CallbackInfo& info) {
   Napi::Object result = Napi::Object::New(info.Env());
@@ -127,13 +128,12 @@ Napi::Value Probe(const Napi::CallbackInfo& info) {
   if (!kernel)
     throw SystemError(info.Env(), "cannot read the kernel's type information /sys/kernel/btf/vmlinux", errno);
   bool cast = btf__find_by_name_kind(kernel, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
-  bool maple = btf__find_by_name_kind(kernel, "maple_tree", BTF_KIND_STRUCT) > 0;
   bool work = btf__find_by_name_kind(kernel, "bpf_task_work_schedule_resume", BTF_KIND_FUNC) > 0;
   bool work_impl = btf__find_by_name_kind(kernel, "bpf_task_work_schedule_resume_impl", BTF_KIND_FUNC) > 0;
   btf__free(kernel);
   int regs = libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_task_pt_regs, nullptr);
   result.Set("rdonlyCast", cast);
-  result.Set("mapleTree", maple);
+  result.Set("kernelReads", HasKernelReads());
   result.Set("taskPtRegs", regs == 1);
   result.Set("taskWork", work);
   result.Set("taskWorkImpl", work_impl);

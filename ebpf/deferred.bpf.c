@@ -66,7 +66,7 @@ extern void bpf_preempt_enable(void) __ksym;
  * alone. */
 static __always_inline bool can_touch(struct ef_scratch *s)
 {
-	if (read_vma_fast(s->state.mm, s->state.unread, &s->vma) != VMA_OK)
+	if (read_vma(s->state.mm, s->state.unread, &s->vma, s->maple_node) != VMA_OK)
 		return 0;
 	return (s->vma.flags & VM_READ) && !(s->vma.flags & (VM_IO | VM_PFNMAP | VM_UFFD_MISSING | VM_UFFD_WP));
 }
@@ -92,7 +92,7 @@ static __always_inline void restore(struct ef_scratch *s, const struct ef_deferr
 	s->sample = d->sample;
 	s->state = d->state;
 	begin_stack(s);
-	bpf_probe_read_kernel(s->trace.frames, sizeof(d->frames), d->frames);
+	copy_value(s->trace.frames, d->frames);
 	begin_with_kernel_frames(s, d->state.kernel_frames);
 }
 
@@ -112,7 +112,7 @@ static __always_inline bool is_too_late(const struct ef_deferred *d)
 	struct ef_process_id now;
 
 	read_process_id(task, &now);
-	return (u64)BPF_CORE_READ(task, mm) != d->state.mm || now.exec_id != d->sample.process.exec_id;
+	return KERNEL_WORD(task, task_struct, mm) != d->state.mm || now.exec_id != d->sample.process.exec_id;
 }
 
 /* Unwinds once more. Returns 1 when the sample is out, 0 if a page more is to be touched; `is_last`: there won't be. */
@@ -186,7 +186,7 @@ static __always_inline void put_aside(struct ef_scratch *s, struct ef_deferred *
 	if (d->state.words > KEPT_WORDS)
 		d->state.words = d->state.kernel_frames;
 	d->unread_end = s->vma.end;
-	bpf_probe_read_kernel(d->frames, sizeof(d->frames), s->trace.frames);
+	copy_part(d->frames, sizeof(d->frames), s->trace.frames, sizeof(d->frames), 0);
 }
 
 static __always_inline bool defer_stack(struct bpf_perf_event_data *ctx, struct ef_scratch *s)

@@ -44,7 +44,7 @@ static __always_inline u64 narrow(u64 word, const volatile struct ef_event_field
 static __always_inline bool read_field(u64 word, const volatile struct ef_event_field *field, u64 *value)
 {
 	if (field->kind == EF_EVENT_FIELD_MEMBER &&
-	    bpf_probe_read_kernel(&word, sizeof(word), (void *)(word + field->offset))) {
+	    (!word || KERNEL_READ(&word, sizeof(word), word + field->offset))) {
 		count(EF_COUNTER_events_value_failed);
 		return 0;
 	}
@@ -250,7 +250,8 @@ static __always_inline u64 asked_growth(const struct ef_user_regs *regs, long nu
 	case SYSCALL_MREMAP:
 		return excess(USER_ARGUMENT_2(regs), USER_ARGUMENT_1(regs));
 	case SYSCALL_BRK:
-		return excess(USER_ARGUMENT_0(regs), BPF_CORE_READ(task, mm, brk));
+		return excess(USER_ARGUMENT_0(regs),
+			      KERNEL_WORD(KERNEL_FIELD(task, task_struct, mm), mm_struct, brk));
 	}
 	return 0;
 }

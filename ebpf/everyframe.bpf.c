@@ -46,7 +46,7 @@ int report_mapped(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	s->sample.ktime_ns = bpf_ktime_get_ns();
 	s->sample.process.tgid = bpf_get_current_pid_tgid() >> 32;
-	s->state.mm = (u64)BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), mm);
+	s->state.mm = KERNEL_WORD(bpf_get_current_task(), task_struct, mm);
 	if (find_vma(s, ctx->args[0]) == VMA_OK && s->vma.file)
 		attach_file(s, &s->mappings[0], &s->vma);
 	release_scratch(s);

@@ -3,26 +3,12 @@
 #ifndef EF_KERNEL_H
 #define EF_KERNEL_H
 
-#include "vmlinux.h"
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_core_read.h>
+#include "kernel-memory.h"
 #include "records.h"
 
 const volatile struct ef_config config = {};
 
-/* Reads `size` bytes of kernel memory; 0 on success. */
-#define KERNEL_READ(dst, size, address) bpf_probe_read_kernel((dst), (size), (const void *)(u64)(address))
-#define FIELD_OFFSET(type, field) bpf_core_field_offset(struct type, field)
-
 #include "arch.h"
-
-/* A pointer-sized member of a kernel struct whose address is only a number; 0 if it can't be read. */
-#define KERNEL_WORD(address, type, field) \
-	({ \
-		u64 word_ = 0; \
-		KERNEL_READ(&word_, 8, (u64)(address) + FIELD_OFFSET(type, field)); \
-		word_; \
-	})
 
 /* Keeps clang from checking one copy of a value and using another: the verifier tracks registers, not names. A global
  * function's parameter that is not used otherwise has to be made so: clang 17 and later pass nothing for it, which the verifier

@@ -14,7 +14,7 @@ static __always_inline void report_file(struct ef_scratch *s, u64 key, const str
 					const struct file_identity *id)
 {
 	struct ef_file *event = &s->record.file;
-	u64 path_bytes = (u32)path_into_record(vma->file, 1);
+	u64 path_bytes = write_path(FILE_PATH_AT, vma->file);
 
 	OPAQUE(path_bytes);
 	if (path_bytes > EF_PATH_BYTES)
@@ -101,10 +101,9 @@ static __always_inline int attach_code(struct ef_scratch *s, struct ef_mapping *
 static __always_inline void attach_anonymous(struct ef_scratch *s, struct ef_mapping *m,
 					     const struct vma_fields *vma)
 {
-	u64 vdso = 0, key = EF_VDSO_KEY;
+	u64 vdso = KERNEL_WORD(s->state.mm, mm_struct, context.vdso), key = EF_VDSO_KEY;
 	struct ef_file_entry none = { .state = EF_FILE_NO_TABLE };
 
-	KERNEL_READ(&vdso, 8, s->state.mm + FIELD_OFFSET(mm_struct, context.vdso));
 	m->file = none;
 	if (vdso && vdso == vma->start) {
 		struct ef_file_entry *entry = bpf_map_lookup_elem(&files, &key);
@@ -128,8 +127,7 @@ static __always_inline int find_vma(struct ef_scratch *s, u64 address)
 	for (int attempt = 0; attempt < 2 && result == VMA_RACE; attempt++) {
 		if (attempt)
 			count(EF_COUNTER_vma_retries);
-		result = config.fast_loads ? read_vma_fast(s->state.mm, address, vma) :
-					     read_vma(s->state.mm, address, vma, s->maple_node);
+		result = read_vma(s->state.mm, address, vma, s->maple_node);
 	}
 	return result;
 }

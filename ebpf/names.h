@@ -26,8 +26,22 @@ _Static_assert(sizeof(struct ef_file) + 256 <= sizeof(struct ef_process) + 256, 
 _Static_assert(FILE_PATH_AT > PROCESS_NAMES_AT, "a bit can add what lies between");
 _Static_assert(offsetof(struct ef_file, path_bytes) == USED_AT, "both records keep their path's length there");
 
-static __always_inline u32 write_path(u8 *buffer, u64 at, u64 file)
+/* A component with its NUL, at that place of the record; returns its bytes. Global, so that it is verified once. */
+__noinline int name_into_record(u64 at, u64 address)
 {
+	u8 *buffer = name_buffer();
+
+	if (!buffer || at > sizeof(((struct ef_scratch *)0)->record.bytes) - NAME_MAX_BYTES)
+		return 0;
+	return KERNEL_READ_TEXT(buffer + at, NAME_MAX_BYTES, address);
+}
+
+/* The path of a file, at that place of the record; returns its bytes. */
+static __always_inline u32 write_path(u64 at, u64 file)
+{
+	u8 *buffer = name_buffer();
+	if (!buffer)
+		return 0;
 	volatile u16 *used = (void *)(buffer + USED_AT);
 	u64 dentry = KERNEL_WORD(file, file, f_path.dentry);
 	u64 vfsmount = KERNEL_WORD(file, file, f_path.mnt);
@@ -48,8 +62,7 @@ static __always_inline u32 write_path(u8 *buffer, u64 at, u64 file)
 		u64 offset = *used;
 		if (offset >= EF_PATH_BYTES)
 			break;
-		long n = bpf_probe_read_kernel_str(buffer + at + (offset & (EF_PATH_BYTES - 1)), NAME_MAX_BYTES,
-						   (void *)KERNEL_WORD(dentry, dentry, d_name.name));
+		int n = name_into_record(at + offset, KERNEL_WORD(dentry, dentry, d_name.name));
 		if (n <= 0)
 			return *used;
 		*used += n;
@@ -59,21 +72,9 @@ static __always_inline u32 write_path(u8 *buffer, u64 at, u64 file)
 	return *used;
 }
 
-/* Into that of a file, or of a process. Not two functions, nor a choice of two numbers: the verifier would go through
- * the loop for both. */
-__noinline int path_into_record(u64 file, u32 is_file)
-{
-	u8 *buffer = name_buffer();
-	u64 at = PROCESS_NAMES_AT + (is_file & 1) * (FILE_PATH_AT - PROCESS_NAMES_AT);
-
-	return buffer ? write_path(buffer, at, file) : 0;
-}
-
 static __noinline u64 kernfs_parent_6_15(u64 node)
 {
-	u64 parent = 0;
-	KERNEL_READ(&parent, 8, node + FIELD_OFFSET(kernfs_node___6_15, __parent));
-	return parent;
+	return KERNEL_WORD(node, kernfs_node___6_15, __parent);
 }
 
 static __noinline u64 kernfs_parent_5_10(u64 node)
@@ -100,8 +101,7 @@ static __always_inline u32 write_cgroup(u8 *buffer, u64 node)
 		OPAQUE(offset);
 		if (offset > EF_PATH_BYTES + EF_CGROUP_BYTES)
 			break;
-		long n = bpf_probe_read_kernel_str(buffer + PROCESS_NAMES_AT + offset, NAME_MAX_BYTES,
-						   (void *)KERNEL_WORD(node, kernfs_node, name));
+		int n = name_into_record(PROCESS_NAMES_AT + offset, KERNEL_WORD(node, kernfs_node, name));
 		if (n <= 0)
 			return *used;
 		*used += n;

@@ -66,7 +66,7 @@ static __always_inline void output_wait(struct ef_wait *wait, u32 tid, u64 label
 	struct ef_labelled_wait *all = &s->record.labelled_wait;
 	wait->sample.label_bytes = label_bytes;
 	all->wait = *wait;
-	bpf_probe_read_kernel(all->labels, sizeof(all->labels), labels);
+	copy_value(all->labels, labels->bytes);
 	output_sample(&all->wait.sample, sizeof(*wait) + label_bytes);
 	release_scratch(s);
 }

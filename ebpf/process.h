@@ -8,29 +8,29 @@
 
 static __always_inline void read_process_id(struct task_struct *task, struct ef_process_id *id)
 {
-	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	struct task_struct *leader = KERNEL_FIELD(task, task_struct, group_leader);
 
-	id->tgid = BPF_CORE_READ(task, tgid);
-	id->exec_id = (u32)BPF_CORE_READ(leader, self_exec_id);
-	id->start_boottime_ns = BPF_CORE_READ(leader, start_boottime);
+	id->tgid = KERNEL_FIELD(task, task_struct, tgid);
+	id->exec_id = (u32)KERNEL_FIELD(leader, task_struct, self_exec_id);
+	id->start_boottime_ns = KERNEL_FIELD(leader, task_struct, start_boottime);
 }
 
 static __always_inline u64 executable_file(struct task_struct *task)
 {
-	u64 mm = (u64)BPF_CORE_READ(task, mm);
+	u64 mm = KERNEL_WORD(task, task_struct, mm);
 	return mm ? KERNEL_WORD(mm, mm_struct, exe_file) : 0;
 }
 
 static __always_inline void fill_process(struct ef_process *p, struct task_struct *task, u64 ktime_ns, u64 exe)
 {
-	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	struct task_struct *leader = KERNEL_FIELD(task, task_struct, group_leader);
 
 	p->type = EF_RECORD_PROCESS;
 	p->flags = exe ? 0 : EF_PROCESS_NO_FILE;
-	p->parent_tgid = BPF_CORE_READ(leader, real_parent, tgid);
-	p->uid = BPF_CORE_READ(task, cred, uid.val);
+	p->parent_tgid = KERNEL_FIELD(KERNEL_FIELD(leader, task_struct, real_parent), task_struct, tgid);
+	p->uid = KERNEL_FIELD(KERNEL_FIELD(task, task_struct, cred), cred, uid.val);
 	p->ktime_ns = ktime_ns;
-	BPF_CORE_READ_INTO(&p->comm, leader, comm);
+	KERNEL_READ(p->comm, sizeof(p->comm), FIELD_AT(leader, task_struct, comm));
 }
 
 /* Bytes to send: names cut to what the record holds. */
@@ -46,18 +46,14 @@ static __always_inline u64 process_record_bytes(struct ef_process *p)
 
 static __always_inline u64 cgroup_of_controller(u64 set, u64 controller)
 {
-	u64 state = 0;
+	u64 state = KERNEL_WORD(set + controller * 8, css_set, subsys[0]);
 
-	KERNEL_READ(&state, 8, set + FIELD_OFFSET(css_set, subsys) + controller * 8);
 	return state ? KERNEL_WORD(state, cgroup_subsys_state, cgroup) : 0;
 }
 
 static __always_inline u32 cgroup_level(u64 cgroup)
 {
-	u32 level = 0;
-
-	KERNEL_READ(&level, 4, cgroup + FIELD_OFFSET(cgroup, level));
-	return level;
+	return KERNEL_FIELD(cgroup, cgroup, level);
 }
 
 #define LOOK_AT_CONTROLLER(id) \
@@ -146,7 +142,7 @@ __noinline int report_process(u64 address)
 	struct ef_process *p = &s->record.process;
 	p->path_bytes = 0;
 	if (exe)
-		path_into_record(exe, 0);
+		write_path(PROCESS_NAMES_AT, exe);
 	cgroup_into_record(cgroup_node(address));
 	p->process = s->sample.process;
 	fill_process(p, task, s->sample.ktime_ns, exe);
@@ -187,9 +183,9 @@ int on_exit(struct bpf_raw_tracepoint_args *ctx)
 	struct task_struct *task = (void *)ctx->args[0];
 
 	/* the last thread of the process: do_exit() has counted itself out by now */
-	if (BPF_CORE_READ(task, signal, live.counter) != 0)
+	if (KERNEL_FIELD(KERNEL_FIELD(task, task_struct, signal), signal_struct, live.counter) != 0)
 		return 0;
-	u32 tgid = BPF_CORE_READ(task, tgid);
+	u32 tgid = KERNEL_FIELD(task, task_struct, tgid);
 	if (config.targets == EF_TARGETS_CHOSEN)
 		bpf_map_delete_elem(&targets, &tgid);
 	struct ef_known_process *known = known_process(tgid);
@@ -210,8 +206,8 @@ SEC("raw_tp/sched_process_free")
 int on_task_free(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (void *)ctx->args[0];
-	u32 tgid = BPF_CORE_READ(task, tgid);
-	u32 tid = BPF_CORE_READ(task, pid);
+	u32 tgid = KERNEL_FIELD(task, task_struct, tgid);
+	u32 tid = KERNEL_FIELD(task, task_struct, pid);
 
 	if (tgid == tid)
 		bpf_map_delete_elem(&targets, &tgid);
@@ -230,8 +226,8 @@ SEC("raw_tp/sched_process_fork")
 int on_fork(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (void *)ctx->args[0];
-	u32 child = BPF_CORE_READ((struct task_struct *)ctx->args[1], tgid);
-	u32 tgid = BPF_CORE_READ(task, tgid);
+	u32 child = KERNEL_FIELD(ctx->args[1], task_struct, tgid);
+	u32 tgid = KERNEL_FIELD(task, task_struct, tgid);
 	u32 one = 1;
 	int generations = config.targets == EF_TARGETS_EXCLUDED ? 1 : MAX_ANCESTORS;
 
@@ -243,8 +239,8 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 				count(EF_COUNTER_targets_full);
 			return 0;
 		}
-		task = BPF_CORE_READ(task, real_parent);
-		tgid = BPF_CORE_READ(task, tgid);
+		task = KERNEL_FIELD(task, task_struct, real_parent);
+		tgid = KERNEL_FIELD(task, task_struct, tgid);
 	}
 	return 0;
 }

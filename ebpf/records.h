@@ -389,7 +389,6 @@ struct ef_event {
 
 /* Set before load, constant afterwards: the verifier removes what is switched off. */
 struct ef_config {
-	__u32 fast_loads;       /* the kernel has bpf_rdonly_cast and maple trees (6.2 and later) */
 	__u32 has_task_pt_regs; /* the kernel has bpf_task_pt_regs (5.15 and later) */
 	__u32 max_user_frames;
 	__u32 targets; /* enum ef_targets */

@@ -120,7 +120,7 @@ static __always_inline void take_user_stack(struct ef_scratch *s, const struct e
 {
 	u64 mode = 0;
 
-	s->state.mm = (u64)BPF_CORE_READ(task, mm);
+	s->state.mm = KERNEL_WORD(task, task_struct, mm);
 	if (!s->state.mm) {
 		count(EF_COUNTER_user_none);
 		return;

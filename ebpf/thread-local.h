@@ -14,7 +14,7 @@
 static __always_inline u64 thread_pointer(void)
 {
 	struct task_struct *task = (void *)SAMPLED_TASK();
-	return BPF_CORE_READ(task, THREAD_POINTER_MEMBER);
+	return KERNEL_FIELD(task, task_struct, THREAD_POINTER_MEMBER);
 }
 
 #ifndef GLIBC_KEYS

@@ -113,16 +113,12 @@ static __always_inline int base_register(struct ef_scratch *s, u32 number, u64 *
 /* Bytes. Each shape has a function of its own, as in vma.h. */
 static __noinline u64 vector_bytes_5_16(u64 task)
 {
-	u32 bytes = 0;
-	KERNEL_READ(&bytes, 4, task + FIELD_OFFSET(task_struct, thread.vl[0]));
-	return bytes;
+	return KERNEL_FIELD(task, task_struct, thread.vl[0]);
 }
 
 static __noinline u64 vector_bytes_5_10(u64 task)
 {
-	u32 bytes = 0;
-	KERNEL_READ(&bytes, 4, task + FIELD_OFFSET(task_struct___5_10, thread.sve_vl));
-	return bytes;
+	return KERNEL_FIELD(task, task_struct___5_10, thread.sve_vl);
 }
 
 /* DWARF's VG: how long the vectors of the sampled thread are, in units of 8 bytes; 0 where there are none. */

@@ -30,7 +30,7 @@ static __always_inline u64 saved_user_regs(struct task_struct *task)
 {
 	if (config.has_task_pt_regs)
 		return (u64)SAVED_REGISTERS(task);
-	return (u64)BPF_CORE_READ(task, stack) + config.thread_size - config.user_regs_from_stack_top;
+	return KERNEL_WORD(task, task_struct, stack) + config.thread_size - config.user_regs_from_stack_top;
 }
 
 /* `interrupted`: what the event came upon, NULL: the kernel. Fills leaf, pc, sp and fp; `mode`: the processor's, in user
@@ -46,7 +46,7 @@ static __always_inline u32 load_user_regs(struct ef_scratch *s, const struct ef_
 		return 0;
 	}
 	struct ef_user_regs *regs = &s->user_regs;
-	if (BPF_CORE_READ(task, flags) & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
+	if (KERNEL_FIELD(task, task_struct, flags) & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
 		return EF_COUNTER_user_none;
 	u64 at = saved_user_regs(task);
 	if (KERNEL_READ(regs, sizeof(*regs), at))

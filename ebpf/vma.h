@@ -5,8 +5,8 @@
  * BPF programs run inside an RCU read section and all loads here survive faults, so walking the tree is safe
  * while it changes; whether the answer is true is settled afterwards: the address must lie inside the VMA
  * found, and its fields must read the same a second time. From 6.1 on the tree is a maple tree, before that
- * an rb-tree. bpf_rdonly_cast (6.2) makes each load an instruction instead of a helper call: three times
- * faster, so there are two walks. Objects for kernels without it (EF_NO_RDONLY_CAST) do not name it.
+ * an rb-tree. Where each load is an instruction (kernel-memory.h) a search among a node's pivots loads few of them;
+ * elsewhere a node is read in one call of a helper. That is three times slower.
  *
  * Maple nodes: bits 3..6 of an entry are the node's type (1 leaf, 2 range, 3 allocation range), the low byte
  * is no part of the address; only the root entry carries bit 1. Pivots that are not set read 0 and mean
@@ -28,19 +28,10 @@ enum vma_result { VMA_OK = 0, VMA_NONE = 1, VMA_RACE = 2 };
 #define PIVOT_BELOW(pivot, page) ((((((pivot)) - 1) >> 12) - (page)) >> 63)
 
 #ifndef EF_NO_RDONLY_CAST
-extern void *bpf_rdonly_cast(const void *obj, u32 btf_id) __ksym;
-
-/* A direct load of 8 bytes of kernel memory (0 on a fault). The type cast to only has to begin with a scalar. */
-static __always_inline u64 load_word(u64 address)
-{
-	struct rb_node *node = bpf_rdonly_cast((void *)address, bpf_core_type_id_kernel(struct rb_node));
-	return node->__rb_parent_color;
-}
-
-static __noinline u64 maple_walk_fast(u64 mm, u64 address)
+static __noinline u64 maple_walk(u64 mm, u64 address)
 {
 	u64 page = address >> 12;
-	u64 entry = load_word(mm + FIELD_OFFSET(mm_struct, mm_mt) + FIELD_OFFSET(maple_tree, ma_root));
+	u64 entry = KERNEL_LOAD(u64, mm + FIELD_OFFSET(mm_struct, mm_mt) + FIELD_OFFSET(maple_tree, ma_root));
 	const u64 range_slots = FIELD_OFFSET(maple_range_64, slot);
 	const u64 arange_slots = FIELD_OFFSET(maple_arange_64, slot);
 
@@ -52,47 +43,46 @@ static __noinline u64 maple_walk_fast(u64 mm, u64 address)
 		u64 node = entry & ~0xffULL, type = (entry >> 3) & 0xf;
 		u64 pivots = node + 8, at = pivots, slots = type == 3 ? arange_slots : range_slots;
 		/* binary search without branches over the 9 or 15 pivots */
-		at += PIVOT_BELOW(load_word(at + 7 * 8), page) << 6;
+		at += PIVOT_BELOW(KERNEL_LOAD(u64, at + 7 * 8), page) << 6;
 		if (type != 3 || at == pivots) {
-			at += PIVOT_BELOW(load_word(at + 3 * 8), page) << 5;
-			at += PIVOT_BELOW(load_word(at + 8), page) << 4;
-			at += PIVOT_BELOW(load_word(at), page) << 3;
+			at += PIVOT_BELOW(KERNEL_LOAD(u64, at + 3 * 8), page) << 5;
+			at += PIVOT_BELOW(KERNEL_LOAD(u64, at + 8), page) << 4;
+			at += PIVOT_BELOW(KERNEL_LOAD(u64, at), page) << 3;
 		} else {
-			at += PIVOT_BELOW(load_word(at), page) << 3;
+			at += PIVOT_BELOW(KERNEL_LOAD(u64, at), page) << 3;
 		}
-		entry = load_word(node + slots + (at - pivots));
+		entry = KERNEL_LOAD(u64, node + slots + (at - pivots));
 		if (type <= 1)
 			return entry;
 	}
 	return 0;
 }
 
-static __always_inline int read_vma_fast(u64 mm, u64 address, struct vma_fields *out)
+/* `words`: not needed */
+static __always_inline int read_vma(u64 mm, u64 address, struct vma_fields *out, u64 *words)
 {
-	u64 vma = maple_walk_fast(mm, address);
+	u64 vma = maple_walk(mm, address);
+
+	(void)words;
 	if (vma < 4096)
 		return VMA_NONE;
 	/* start and end, and pgoff and file, are neighbours on every kernel from 5.10 on */
 	u64 range = vma + FIELD_OFFSET(vm_area_struct, vm_start);
 	u64 backing = vma + FIELD_OFFSET(vm_area_struct, vm_pgoff);
-	out->start = load_word(range);
-	out->end = load_word(range + 8);
+	out->start = KERNEL_LOAD(u64, range);
+	out->end = KERNEL_LOAD(u64, range + 8);
 	if (address < out->start || address >= out->end)
 		return VMA_NONE;
-	out->pgoff = load_word(backing);
-	out->file = load_word(backing + 8);
-	out->flags = load_word(vma + FIELD_OFFSET(vm_area_struct, vm_flags));
-	if (load_word(range) != out->start || load_word(range + 8) != out->end ||
-	    load_word(backing) != out->pgoff || load_word(backing + 8) != out->file ||
-	    load_word(vma + FIELD_OFFSET(vm_area_struct, vm_mm)) != mm)
+	out->pgoff = KERNEL_LOAD(u64, backing);
+	out->file = KERNEL_LOAD(u64, backing + 8);
+	out->flags = KERNEL_LOAD(u64, vma + FIELD_OFFSET(vm_area_struct, vm_flags));
+	if (KERNEL_LOAD(u64, range) != out->start || KERNEL_LOAD(u64, range + 8) != out->end ||
+	    KERNEL_LOAD(u64, backing) != out->pgoff || KERNEL_LOAD(u64, backing + 8) != out->file ||
+	    KERNEL_LOAD(u64, vma + FIELD_OFFSET(vm_area_struct, vm_mm)) != mm)
 		return VMA_RACE;
 	return VMA_OK;
 }
 #else
-/* Not called: config.fast_loads is 0. */
-#define read_vma_fast(mm, address, out) VMA_NONE
-#endif
-
 /* `pivots`: room for a node */
 static __noinline u64 maple_walk(u64 mm, u64 address, u64 *pivots)
 {
@@ -174,15 +164,16 @@ static __always_inline int read_vma(u64 mm, u64 address, struct vma_fields *out,
 	return VMA_OK;
 }
 
+#endif
+
 /* Each shape of the change time has a function of its own: clang may hoist the offset of a missing field out
  * of its guard, and the verifier would then refuse the whole program. */
 static __noinline u64 ctime_6_11(u64 inode)
 {
-	u64 seconds = KERNEL_WORD(inode, inode, i_ctime_sec);
-	u32 ns = 0;
-	KERNEL_READ(&ns, 4, inode + FIELD_OFFSET(inode, i_ctime_nsec));
 	/* bit 31 says that someone has read the time (6.13): no part of it */
-	return seconds * 1000000000ULL + (ns & 0x7fffffff);
+	u32 ns = KERNEL_FIELD(inode, inode, i_ctime_nsec) & 0x7fffffff;
+
+	return KERNEL_WORD(inode, inode, i_ctime_sec) * 1000000000ULL + ns;
 }
 
 static __noinline u64 ctime_6_6(u64 inode)
@@ -206,10 +197,8 @@ static __always_inline void read_file_identity(u64 file, struct file_identity *o
 
 	out->inode = KERNEL_WORD(inode, inode, i_ino);
 	out->size = KERNEL_WORD(inode, inode, i_size);
-	out->device = 0;
-	out->generation = 0;
-	KERNEL_READ(&out->device, 4, super + FIELD_OFFSET(super_block, s_dev));
-	KERNEL_READ(&out->generation, 4, inode + FIELD_OFFSET(inode, i_generation));
+	out->device = KERNEL_FIELD(super, super_block, s_dev);
+	out->generation = KERNEL_FIELD(inode, inode, i_generation);
 	if (bpf_core_field_exists(struct inode, i_ctime_sec))
 		out->ctime_ns = ctime_6_11(inode);
 	else if (bpf_core_field_exists(struct inode___6_6, __i_ctime))

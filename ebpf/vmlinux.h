@@ -48,6 +48,10 @@ struct bpf_task_work {
 	__u64 opaque;
 } __attribute__((aligned(8)));
 
+struct bpf_dynptr {
+	u64 opaque[2];
+};
+
 struct bpf_raw_tracepoint_args {
 	u64 args[0];
 };

@@ -32,21 +32,20 @@ static __always_inline bool waits_since(const struct ef_thread *t, u64 since_ns)
 
 static __always_inline struct ef_scratch *begin_late_stack(struct task_struct *task)
 {
-	struct ef_other_thread *o = get_other_thread();
-	struct ef_scratch *s = o ? take_scratch() : NULL;
+	struct ef_scratch *s = take_scratch();
 
 	if (!s)
 		return NULL;
 	/* from memory it is a number, as functions take it that are verified apart */
-	*(volatile u64 *)&o->task = (u64)task;
-	o->key.tgid = task->tgid;
-	o->missing = 0;
+	*(volatile u64 *)&other_thread.task = (u64)task;
+	other_thread.key.tgid = task->tgid;
+	other_thread.missing = 0;
 	s->sample.tid = task->pid;
 	s->sample.ktime_ns = bpf_ktime_get_ns();
 	begin_stack(s);
 	read_process_id(task, &s->sample.process);
 	if (!is_known_process(&s->sample.process))
-		report_process(*(volatile u64 *)&o->task);
+		report_process(*(volatile u64 *)&other_thread.task);
 	s->state.mode = KERNEL_MODE;
 	return s;
 }
@@ -64,15 +63,11 @@ static __always_inline void take_kernel_stack_of(struct task_struct *task, struc
 static __always_inline bool take_late_stack(struct task_struct *task, struct ef_scratch *s,
 					    struct ef_late_request *late)
 {
-	struct ef_other_thread *o = get_other_thread();
-
-	if (!o)
-		return 0;
 	take_kernel_stack_of(task, s);
 	take_user_stack(s, NULL, task);
 	late->sp = s->state.sp;
-	late->page = o->missing;
-	if (o->missing) {
+	late->page = other_thread.missing;
+	if (other_thread.missing) {
 		late->result = EF_LATE_NO_PAGE;
 		return 0;
 	}

@@ -18,6 +18,7 @@ it.skipIf(missingRights)(
       skipMaps: ['samplers'],
       share: [],
       uprobeMulti: false,
+      kernelReads: true,
       kernelTypes: '',
     });
     try {

@@ -44,7 +44,8 @@ export interface NativeRing {
 /** Features of the running kernel, found by probing it. */
 export interface KernelFeatures {
   rdonlyCast: boolean;
-  mapleTree: boolean;
+  /** BPF may read kernel memory by a helper: not where the kernel is locked down for confidentiality. */
+  kernelReads: boolean;
   taskPtRegs: boolean;
   /** bpf_task_work (6.18), by the name that it has from 7.0 on, and by the one that came first. */
   taskWork: boolean;
@@ -147,6 +148,7 @@ export interface Native {
       share: readonly NativeBpfObject[];
       /** Programs for user code are loaded as such links take them. */
       uprobeMulti: boolean;
+      kernelReads: boolean;
       /** File in which alone the kernel's types are looked for; '': in those of its modules, too. */
       kernelTypes: string;
     },

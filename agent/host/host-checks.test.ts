@@ -33,6 +33,7 @@ describe('checkHost', () => {
   it('has nothing to say against a good host, with all capabilities or just the six', () => {
     expect(complaints({})).toEqual([]);
     expect(complaints({ capabilities: THE_SIX })).toEqual([]);
+    expect(complaints({ lockdown: 'confidentiality', kernelVersion: [6, 2] })).toEqual([]);
   });
 
   it.each([
@@ -45,7 +46,7 @@ describe('checkHost', () => {
     ['a PID namespace', { inPidNamespace: true }, 'fatal', 'pid namespace', 'PIDs'],
     ['few open files', { openFiles: 129 }, 'fatal', 'open files', '129, and 130 are needed on 2 CPUs'],
     ['not many open files', { openFiles: 130 }, 'degraded', 'open files', '130'],
-    ['lockdown', { lockdown: 'confidentiality' }, 'fatal', 'lockdown', 'confidentiality'],
+    ['lockdown', { lockdown: 'confidentiality', kernelVersion: [6, 1] }, 'fatal', 'lockdown', '6.2'],
     ['no perf events', { perfEventParanoid: undefined }, 'fatal', 'perf_event_paranoid', 'perf events'],
     [
       "Debian's paranoid 3 without CAP_SYS_ADMIN",

@@ -173,14 +173,15 @@ function checkJit({ bpfJit }: HostFacts): Check {
     : ok('bpf jit', 'on');
 }
 
-function checkLockdown({ lockdown }: HostFacts): Check {
-  return lockdown === 'confidentiality'
+function checkLockdown({ lockdown, kernelVersion }: HostFacts): Check {
+  if (lockdown !== 'confidentiality') return ok('lockdown', lockdown === 'unknown' ? 'none seen' : lockdown);
+  return isBefore(kernelVersion, 6, 2)
     ? fatal(
         'lockdown',
-        'confidentiality: the kernel forbids BPF to read kernel memory',
-        'boot with lockdown=integrity on the kernel command line, or with Secure Boot off',
+        'confidentiality: the kernel forbids BPF to call what reads kernel memory, and has no other way before Linux 6.2',
+        'boot Linux 6.2 or newer, or with lockdown=integrity on the kernel command line',
       )
-    : ok('lockdown', lockdown === 'unknown' ? 'none seen' : lockdown);
+    : ok('lockdown', 'confidentiality, which forbids nothing that is used here');
 }
 
 /** The kernel side reads the paths of either version, mounted or not. */

@@ -55,7 +55,6 @@ function encodeConfig(
   event: EventSettings | undefined,
 ): Buffer {
   const config = Buffer.alloc(CONFIG.bytes);
-  config.writeUInt32LE(features.rdonlyCast && features.mapleTree ? 1 : 0, CONFIG.fastLoads);
   config.writeUInt32LE(features.taskPtRegs ? 1 : 0, CONFIG.hasTaskPtRegs);
   config.writeUInt32LE(settings.maxUserFrames, CONFIG.maxUserFrames);
   config.writeUInt32LE(settings.targets, CONFIG.targets);
@@ -126,6 +125,7 @@ export function makeOpener(native: Native, settings: BpfSettings): OpenObject {
       ],
       share,
       uprobeMulti,
+      kernelReads: features.kernelReads,
       kernelTypes,
     });
 }

@@ -14,7 +14,7 @@
 static __always_inline bool in_interrupt(void *ctx)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
-	u64 stack = (u64)BPF_CORE_READ(task, stack);
+	u64 stack = KERNEL_WORD(task, task_struct, stack);
 	void *spilled = ctx;
 	u64 address = 0;
 
@@ -22,7 +22,8 @@ static __always_inline bool in_interrupt(void *ctx)
 	KERNEL_READ(&address, 8, &spilled);
 	if (address - stack >= config.thread_size)
 		return 1;
-	bool has_program = !(BPF_CORE_READ(task, flags) & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER));
+	bool has_program =
+		!(KERNEL_FIELD(task, task_struct, flags) & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER));
 	return has_program && syscall_of(saved_user_regs(task)) == NO_SYSCALL;
 }
 

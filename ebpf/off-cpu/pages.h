@@ -24,93 +24,89 @@ struct {
 	__type(value, struct ef_kept_page);
 } pages SEC(".maps");
 
+/* Behind what was read: nothing but zeros. */
+#define NOTHING_AT (2 * EF_MOST_READ)
+
 /* The thread, and the first page that was missing. */
-struct ef_other_thread {
+static struct ef_other_thread {
 	u64 task;
 	u64 missing;
-	u64 place; /* what is written as a pointer is a number when it is read */
 	struct ef_page_key key;
-	/* what lies in two pages; as long again as the longest, for the verifier */
-	u8 joined[2 * EF_MOST_READ];
-};
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct ef_other_thread);
-} other_thread SEC(".maps");
-
-static __always_inline struct ef_other_thread *get_other_thread(void)
-{
-	u32 zero = 0;
-	return bpf_map_lookup_elem(&other_thread, &zero);
-}
-
-static __always_inline u64 task_of_other_thread(void)
-{
-	struct ef_other_thread *o = get_other_thread();
-	return o ? o->task : 0;
-}
+	/* what was read last; twice as long as it can be, for the verifier */
+	u8 bytes[NOTHING_AT + EF_MOST_READ];
+} other_thread;
 
 /* NULL: it is not there; noted, unless it can't be had. */
-static __always_inline struct ef_kept_page *kept_page(struct ef_other_thread *o, u64 address)
+static __always_inline struct ef_kept_page *kept_page(u64 address)
 {
-	o->key.address = address & ~(EF_KEPT_PAGE_BYTES - 1ULL);
-	struct ef_kept_page *page = bpf_map_lookup_elem(&pages, &o->key);
+	other_thread.key.address = address & ~(EF_KEPT_PAGE_BYTES - 1ULL);
+	struct ef_kept_page *page = bpf_map_lookup_elem(&pages, &other_thread.key);
 
 	if (page)
 		return page->is_absent ? NULL : page;
-	if (!o->missing)
-		o->missing = o->key.address;
+	if (!other_thread.missing)
+		other_thread.missing = other_thread.key.address;
 	return NULL;
 }
 
-/* Joins what lies in two pages. 1: a part of it is not there. */
-static __always_inline int join(struct ef_other_thread *o, const u8 *begin, u64 first, u64 address, u64 size)
+/* Of one page or of two that are neighbours. 1: a part of it is not there. */
+static __always_inline int gather_here(u64 address, u64 size)
 {
-	struct ef_kept_page *next = kept_page(o, address + first);
-	u64 rest = size - first;
+	struct ef_kept_page *page = kept_page(address);
+	u64 at = address & (EF_KEPT_PAGE_BYTES - 1), left = EF_KEPT_PAGE_BYTES - at;
+	u64 first = size < left ? size : left, rest = size - first;
 
 	OPAQUE(first);
 	OPAQUE(rest);
-	if (!next || first > EF_MOST_READ || rest > EF_MOST_READ)
+	if (!page || first > EF_MOST_READ || rest > EF_MOST_READ)
 		return 1;
-	bpf_probe_read_kernel(o->joined, first, begin);
-	bpf_probe_read_kernel(o->joined + first, rest, next->bytes);
+	copy_part(other_thread.bytes, first, page->bytes, sizeof(page->bytes), at);
+	if (!rest)
+		return 0;
+	page = kept_page(address + first);
+	if (!page)
+		return 1;
+	copy_part(other_thread.bytes + first, rest, page->bytes, sizeof(page->bytes), 0);
 	return 0;
 }
 
-/* Where the kernel has that memory, as a number, 0: nowhere. */
-static __always_inline u64 find_place(u64 address, u64 size)
-{
-	struct ef_other_thread *o = get_other_thread();
-	struct ef_kept_page *page = o ? kept_page(o, address) : NULL;
-	u64 at = address & (EF_KEPT_PAGE_BYTES - 1), left = EF_KEPT_PAGE_BYTES - at;
-
-	if (!page)
-		return 0;
-	if (size <= left)
-		*(volatile u64 *)&o->place = (u64)page->bytes;
-	else if (join(o, page->bytes + at, left, address, size))
-		return 0;
-	else
-		*(volatile u64 *)&o->place = (u64)o->joined - at;
-	return *(volatile u64 *)&o->place + at;
-}
-
 /* Global, so that it is verified once. */
-__noinline u64 place_of(u64 address, u64 size)
+__noinline int gather(u64 address, u64 size)
 {
-	return find_place(address, size);
+	return gather_here(address, size);
 }
 
-#define USER_READ(dst, size, address) \
-	bpf_probe_read_kernel((dst), (size), (const void *)place_of((u64)(address), (size)))
-#define USER_READ_HERE(dst, size, address) \
-	bpf_probe_read_kernel((dst), (size), (const void *)find_place((u64)(address), (size)))
-#define USER_READ_TEXT(dst, size, address) \
-	bpf_probe_read_kernel_str((dst), (size), (const void *)place_of((u64)(address), (size)))
-#define SAMPLED_TASK() task_of_other_thread()
+/* The length with the NUL that ends it, 0 where a part is not there. */
+__noinline int gather_text(u64 address, u64 size)
+{
+	if (size > EF_MOST_READ || gather_here(address, size))
+		return 0;
+	for (u32 i = 0; i < EF_MOST_READ && i < size; i++)
+		if (!other_thread.bytes[i])
+			return i + 1;
+	return size;
+}
+
+/* What was gathered; zeros where that failed, as the kernel's helper does. */
+static __always_inline long take_gathered(void *dst, u32 size, u64 failed)
+{
+	/* no choice between two numbers: the verifier would go through all that follows for both */
+	OPAQUE(failed);
+	failed &= 1;
+	copy_part(dst, size, other_thread.bytes, sizeof(other_thread.bytes), failed * NOTHING_AT);
+	return failed;
+}
+
+static __always_inline long take_gathered_text(void *dst, u32 size, int length)
+{
+	take_gathered(dst, size, 0);
+	return length;
+}
+
+#define USER_READ(dst, size, address) take_gathered((dst), (size), gather((u64)(address), (size)))
+#define USER_READ_HERE(dst, size, address) take_gathered((dst), (size), gather_here((u64)(address), (size)))
+#define USER_READ_TEXT(dst, size, address) take_gathered_text((dst), (size), gather_text((u64)(address), (size)))
+#define SAMPLED_TASK() (*(volatile u64 *)&other_thread.task)
 #define SAVED_REGISTERS(task) bpf_task_pt_regs(task)
 
 #endif

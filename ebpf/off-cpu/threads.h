@@ -58,7 +58,7 @@ static __always_inline struct ef_thread *begin_thread(struct task_struct *task, 
 	if (!is_chosen(task->tgid))
 		return NULL;
 	read_process_id(task, &t.process);
-	BPF_CORE_READ_INTO(&t.comm, task, comm);
+	KERNEL_READ(t.comm, sizeof(t.comm), FIELD_AT(task, task_struct, comm));
 	if (bpf_map_update_elem(&threads, &tid, &t, BPF_NOEXIST)) {
 		if (!thread_of(tid))
 			count(EF_COUNTER_threads_full);

@@ -1,5 +1,5 @@
 /**
- * `npm run test:kernels [-- --suite bullseye …] [--all] [--cpus 2] [--programs-only] [--update]`: boots Debian's and
+ * `npm run test:kernels [-- --suite bullseye …] [--all] [--cpus 2] [--programs-only] [--lockdown] [--update]`: boots Debian's and
  * Ubuntu's kernels and checks the product in each; with --all also with programs of musl, Go and cgo. `npm run test:kernels:arm64` does so with `--architecture arm64`.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -27,6 +27,7 @@ const { values } = parseArgs({
     all: { type: 'boolean', default: false },
     cpus: { type: 'string', default: '1' },
     'programs-only': { type: 'boolean', default: false },
+    lockdown: { type: 'boolean', default: false },
     update: { type: 'boolean', default: false },
   },
 });
@@ -60,6 +61,7 @@ for (const suite of suites) {
     initramfs,
     programsOnly: values['programs-only'],
     cpus,
+    isLockedDown: values.lockdown,
     limitMs: BOOT_LIMIT_MS,
     known: before,
     all: values.all,

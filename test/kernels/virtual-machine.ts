@@ -69,6 +69,8 @@ export interface BootOptions extends Image {
   /** Only load the BPF programs. */
   programsOnly: boolean;
   cpus: number;
+  /** For confidentiality: BPF may not call what reads kernel memory. */
+  isLockedDown?: boolean;
 }
 
 /** With the folder of what it prints. */
@@ -92,7 +94,11 @@ export async function boot(options: BootOptions): Promise<Console> {
   const { architecture, kernel, initramfs, programsOnly, cpus } = options;
   const { command, machine, kernelOptions } = EMULATORS[architecture];
   const start = performance.now();
-  const append = programsOnly ? `${kernelOptions} check=programs` : kernelOptions;
+  const append = [
+    kernelOptions,
+    ...(programsOnly ? ['check=programs'] : []),
+    ...(options.isLockedDown ? ['lockdown=confidentiality'] : []),
+  ].join(' ');
   const image = ['-kernel', kernel, '-initrd', initramfs, '-append', append];
   const clock = cpus === 1 ? ONE_CPU : severalCpus(cpus);
   const folder = mkdtempSync(join(tmpdir(), 'everyframe-console-'));

@@ -41,9 +41,11 @@ u64 bpf_get_current_task(void)
 	return (u64)&task;
 }
 
+/* of the task above: mapping.h, which walks the kernel's other structures, is not here */
 long bpf_probe_read_kernel(void *dst, u32 size, const void *address)
 {
-	__builtin_trap();
+	__builtin_memcpy(dst, address, size);
+	return 0;
 }
 
 /* What asks user space to attach to a runtime: nobody is there. */

@@ -3,7 +3,6 @@
 #ifndef EF_SHIM_CORE_READ_H
 #define EF_SHIM_CORE_READ_H
 
-#define BPF_CORE_READ(struct_pointer, field) ((struct_pointer)->field)
 #define bpf_core_field_offset(type, field) offsetof(type, field)
 #define bpf_core_field_exists(type, field) 1
 

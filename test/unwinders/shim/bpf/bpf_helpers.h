@@ -21,8 +21,8 @@ long host_map_update(void *map, const void *key, const void *value);
 
 /* as the kernel's: 0, or below 0 with the destination filled with zeros */
 long bpf_probe_read_user(void *dst, __u32 size, const void *address);
-/* only the kernel's structures are read with it, which the unwinders leave to
- * mapping.h */
+/* kernel-memory.h: there is no verifier to ask for a type */
+#define EF_NO_RDONLY_CAST
 long bpf_probe_read_kernel(void *dst, __u32 size, const void *address);
 __u64 bpf_get_current_task(void);
 long bpf_ringbuf_output(void *ringbuf, void *data, __u64 size, __u64 flags);
