@@ -271,6 +271,21 @@ describe.skipIf(missingRights)('everyframe', () => {
       expect(await run.exited).toMatchObject({ code: 0 });
     });
 
+    it('shows a chosen process alone, and stays when that has ended', async () => {
+      const other = spawn(deep, ['40'], { stdio: 'ignore' });
+      background.push(other);
+      const run = everyframe('run', '-p', String(other.pid), '--reporter-interval', '1s', ...ANY_PORT);
+      const page = await pageOf(run);
+      await shows(page, 'deep-cli');
+      const values = await fetch(new URL('api/v1/values?label=pid&range=60s', page));
+      expect(await values.json()).toMatchObject({ values: [{ value: String(other.pid) }] });
+      other.kill('SIGKILL');
+      await until(() => run.output().includes('what was chosen has ended') || undefined, 'its line');
+      expect((await fetch(page)).ok).toBe(true);
+      run.process.kill('SIGINT');
+      expect(await run.exited).toMatchObject({ code: 0 });
+    });
+
     it('keeps samples in a directory of the user whom the collector becomes, and has them after a restart', async () => {
       const [parent, locked] = [file('kept'), file('locked')];
       mkdirSync(parent, { mode: 0o711 });

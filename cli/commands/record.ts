@@ -43,6 +43,7 @@ import {
   filesOfChosen,
   PID_HELP,
   requireChosen,
+  untilGone,
 } from '../start/chosen-processes.ts';
 import { filesOfCommand } from '../start/expected-files.ts';
 import { RIGHTS_TO_END_COMMANDS, rightsToWrite } from '../start/rights.ts';
@@ -77,7 +78,6 @@ const END_COMMAND_MS = 3000;
 /** Where new programs are met all the time, it begins without the tables of some. */
 const MAX_WARM_UP_MS = 5000;
 const WARM_UP_LOOK_MS = 250;
-const LOOK_FOR_TARGETS_MS = 500;
 const HOLDING_SHELL = '/bin/sh';
 
 /** Settings that it has in common with the agent. */
@@ -208,9 +208,11 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
   else await Promise.race([signal, warmUp(controller, isAnyLeft, onBegin)]);
   const progress = showProgress(recording, controller);
   await Promise.race(
-    [signal, child?.ended ?? (targets && endOf(controller)), limitMs > 0 ? sleep(limitMs) : undefined].filter(
-      (promise) => promise !== undefined,
-    ),
+    [
+      signal,
+      child?.ended ?? (targets && untilGone(controller)),
+      limitMs > 0 ? sleep(limitMs) : undefined,
+    ].filter((promise) => promise !== undefined),
   );
   clearInterval(progress);
   // names and lines of what came last take a moment, longer on a busy machine
@@ -315,16 +317,6 @@ function durationOf({ duration }: RecordFlags, hasCommand: boolean): number {
   if (duration === undefined) return hasCommand ? 0 : parseDuration(DEFAULT_DURATION);
   return Number(duration) === 0 ? 0 : parseDuration(duration);
 }
-
-/** Resolves when no process that was chosen is left. */
-const endOf = (controller: Controller): Promise<void> =>
-  new Promise((resolve) => {
-    const look = setInterval(() => {
-      if (controller.hasTargets) return;
-      clearInterval(look);
-      resolve();
-    }, LOOK_FOR_TARGETS_MS).unref();
-  });
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms).unref());
 

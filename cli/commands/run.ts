@@ -9,6 +9,7 @@ import {
   parseCollectorSettings,
   RUN_SETTINGS,
 } from '../../collector/settings/options.ts';
+import type { Pid } from '../../common/base/brand.ts';
 import { settingName } from '../../common/base/setting.ts';
 import type { SettingLayer } from '../../common/base/setting-layers.ts';
 import { addConfigFlag, findConfig } from '../config/find-config.ts';
@@ -17,6 +18,14 @@ import { addAgentFlags, splitAgentFlags } from '../program/agent-flags.ts';
 import { addExamples } from '../program/examples.ts';
 import { makeLogger } from '../program/logger.ts';
 import { addSetting } from '../program/settings.ts';
+import {
+  collectPid,
+  filesOfChosen,
+  PID_HELP,
+  requireChosen,
+  requireOneChoice,
+  untilGone,
+} from '../start/chosen-processes.ts';
 import { startCollectorProcess } from '../start/collector-process.ts';
 import { startAgent } from '../start/run-agent.ts';
 import { untilSignal } from '../start/start-agent.ts';
@@ -36,8 +45,10 @@ export function registerRun(program: Command): void {
   for (const setting of RUN_SETTINGS) addSetting(command, setting);
   addAgentFlags(command, NOT_OF_RUN);
   addConfigFlag(command, '');
+  command.option('-p, --pid <PID>', PID_HELP, collectPid);
   addExamples(command, [
     ['everyframe', 'profiles this machine, and prints the address of the page'],
+    ['everyframe -p $(pgrep -d, nginx)', 'these processes alone, and what they start'],
     ['everyframe run --data /var/lib/everyframe --max-age 7d', 'keeps a week on disk'],
   ]);
 }
@@ -70,7 +81,7 @@ export function takeCollectorArguments(
   });
 }
 
-async function run(flags: Record<string, unknown>): Promise<void> {
+async function run({ pid, ...flags }: Record<string, unknown> & { pid?: Pid[] }): Promise<void> {
   const { settings, ignored, config } = splitAgentFlags(flags);
   const file = await findConfig(config, process.env, '');
   const beside = { env: process.env, ...(file && { file: file.collector }) };
@@ -81,12 +92,20 @@ async function run(flags: Record<string, unknown>): Promise<void> {
     ...(file && { file: file.agent }),
     except: NOT_OF_RUN,
   });
+  const { cgroup, excludeCgroup } = options;
+  requireOneChoice({
+    ...(pid && { pid }),
+    ...(cgroup.length > 0 && { cgroup }),
+    ...(excludeCgroup.length > 0 && { excludeCgroup }),
+  });
   const log = makeLogger('everyframe', options.verbose);
   for (const text of [...ignored, ...(file?.notes ?? [])]) log.warn(text);
   const header = typeof tokenFile === 'string' ? [`authorization=Bearer ${readToken(tokenFile)}`] : [];
   // from here on, so that a Ctrl-C while it starts ends it in order
   const signalled = untilSignal();
   const supervisor = Supervisor.of(process.env);
+  // an agent that starts again has a collector, whose samples stay though what was chosen is gone
+  if (pid && !supervisor?.collector()) requireChosen({ pid });
   const starting = startCollectorProcess(collectorArguments, supervisor);
   // both take a second on a busy machine: the agent samples before the collector is ready
   const transport = starting.then(({ ready }) =>
@@ -96,6 +115,7 @@ async function run(flags: Record<string, unknown>): Promise<void> {
     {
       options: { ...options, selfMetrics: true },
       transport,
+      chosen: pid && { targets: pid, expectedFiles: filesOfChosen({ pid }) },
       withCollector: true,
       metricsIntervalMs: METRICS_INTERVAL_MS,
     },
@@ -109,7 +129,9 @@ async function run(flags: Record<string, unknown>): Promise<void> {
   const collector = await starting;
   if (collector.isInherited)
     log.info('the agent samples again; its collector, and all that it holds, was there meanwhile');
-  else announce(collector.ready.page, whatIsSampled(options));
+  else announce(collector.ready.page, whatIsSampled(options, pid));
+  if (pid)
+    void untilGone(agent).then(() => log.info('what was chosen has ended: the page stays until Ctrl-C'));
   const died = await Promise.race([signalled.then(() => undefined), collector.exited]);
   if (died !== undefined) {
     const next = supervisor ? 'both start again' : 'the agent ends too';

@@ -16,11 +16,11 @@ import { makeLoggerTo, makePlainLogger } from '../program/logger.ts';
 import { addSetting } from '../program/settings.ts';
 import {
   type Chosen,
-  choicesOf,
   collectPid,
   filesOfChosen,
   PID_HELP,
   requireChosen,
+  requireOneChoice,
 } from '../start/chosen-processes.ts';
 import { controllerOptions, startController, untilSignal } from '../start/start-agent.ts';
 import { SHORT_NAMES } from './report.ts';
@@ -66,8 +66,7 @@ async function top(flags: TopFlags): Promise<void> {
       'top needs a terminal: use "everyframe record -o FILE" and "everyframe report FILE" elsewhere',
     );
   requireChosen(flags);
-  const choices = choicesOf(flags);
-  if (choices.length > 1) throw new Error(`${choices.join(' and ')} were given: give one of them`);
+  requireOneChoice(flags);
   const options = parseAgentOptions({
     ...{ samplesPerSecond: flags.frequency, reporterInterval: '1s', reporterJitter: '0', maxCpu: '0' },
     event: flags.event,

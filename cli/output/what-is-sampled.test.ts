@@ -20,6 +20,12 @@ test('of chosen processes alone', () => {
   expect(whatIsSampled({ ...given, cgroup })).toBe(
     'each CPU 20 times a second, of the processes of a.service and b.service alone',
   );
+  expect(whatIsSampled({ ...given, cgroup: [] }, [12])).toBe(
+    'each CPU 20 times a second, of process 12 and its descendants alone',
+  );
+  expect(whatIsSampled({ ...given, cgroup: [] }, [12, 34])).toBe(
+    'each CPU 20 times a second, of the processes 12 and 34 and their descendants alone',
+  );
   expect(whatIsSampled({ ...given, cgroup: [], excludeCgroup: ['c.service'] })).toBe(
     'each CPU 20 times a second, without the processes of c.service',
   );

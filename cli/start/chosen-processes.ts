@@ -1,4 +1,4 @@
-/** `-p PID`, `--cgroup` and `--exclude-cgroup` of record and top. */
+/** `-p PID`, `--cgroup` and `--exclude-cgroup` of record, run and top. */
 import { InvalidArgumentError } from 'commander';
 import { hasCgroup, processesOfCgroups } from '../../agent/processes/cgroup-targets.ts';
 import { descendantsOf } from '../../agent/processes/descendants.ts';
@@ -13,6 +13,7 @@ export const PID_HELP = 'only this process and all that descend from it; repeata
 const MAX_PID = 4_194_304;
 /** Most run the same files. */
 const MAX_PROCESSES_READ = 256;
+const LOOK_FOR_TARGETS_MS = 500;
 
 /** A PID or a list of them as pgrep prints it, with commas or a line each. */
 export const collectPid = (text: string, previous: Pid[] | undefined): Pid[] => [
@@ -54,12 +55,28 @@ export const choicesOf = ({ pid, cgroup, excludeCgroup }: Chosen): string[] => [
   ...(excludeCgroup && !cgroup ? ['--exclude-cgroup'] : []),
 ];
 
+/** Throws with a sentence where two were given that have a meaning at a time. */
+export function requireOneChoice(chosen: Chosen): void {
+  const choices = choicesOf(chosen);
+  if (choices.length > 1) throw new Error(`${choices.join(' and ')} were given: give one of them`);
+}
+
 /** Throws with a sentence where one is not there. */
 export function requireChosen({ pid = [], cgroup = [], excludeCgroup = [] }: Chosen): void {
   for (const one of pid) requireProcess(one);
   for (const one of cgroup) requireCgroup('--cgroup', one);
   for (const one of excludeCgroup) requireCgroup('--exclude-cgroup', one);
 }
+
+/** Resolves when no process that was chosen is left, of those who are sampled. */
+export const untilGone = (sampling: { readonly hasTargets: boolean }): Promise<void> =>
+  new Promise((resolve) => {
+    const look = setInterval(() => {
+      if (sampling.hasTargets) return;
+      clearInterval(look);
+      resolve();
+    }, LOOK_FOR_TARGETS_MS).unref();
+  });
 
 /** As {@link filesOfProcesses}, of those that were chosen. */
 export const filesOfChosen = ({ pid = [], cgroup, excludeCgroup = [] }: Chosen): string[] =>

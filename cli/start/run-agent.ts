@@ -5,6 +5,7 @@ import { DryRun } from '../../agent/reporter/dry-run.ts';
 import { resourceFromEnvironment } from '../../agent/reporter/resource-environment.ts';
 import { SelfMetrics } from '../../agent/reporter/self-metrics.ts';
 import type { AgentOptions } from '../../agent/settings/options.ts';
+import type { Pid } from '../../common/base/brand.ts';
 import type { Profile } from '../../common/profile/model/profile.ts';
 import type { SenderOptions } from '../../otlp-client/request-sender.ts';
 import { raisePriority } from './priority.ts';
@@ -16,6 +17,8 @@ const STOP_DEADLINE_MS = 4500;
 const MIN_FLUSH_MS = 1000;
 
 export interface RunningAgent {
+  /** False once all that were chosen have ended. */
+  readonly hasTargets: boolean;
   counters(): Record<string, number>;
   /** Other settings, as far as they can change while it samples: see LIVE_SETTINGS. */
   change(options: AgentOptions, transport: Transport | 'dry run'): void;
@@ -30,6 +33,8 @@ export interface AgentSettings {
   options: AgentOptions;
   /** Where to push; sampling does not wait for it. `dry run`: nowhere, what would be pushed is told. */
   transport: Transport | Promise<Transport> | 'dry run';
+  /** These processes and what descends from them, nothing else; files of theirs that are read before the first samples. */
+  chosen?: { targets: Pid[]; expectedFiles: string[] } | undefined;
   /** A collector shares its memory limit. */
   withCollector?: boolean;
   /** Of --self-metrics; by default a minute. */
@@ -38,7 +43,7 @@ export interface AgentSettings {
 
 /** Samples and pushes until stopped. */
 export async function startAgent(
-  { options, transport, withCollector = false, metricsIntervalMs }: AgentSettings,
+  { options, transport, chosen, withCollector = false, metricsIntervalMs }: AgentSettings,
   log: Logger,
 ): Promise<RunningAgent> {
   const sending = Promise.resolve(transport).then((settings) =>
@@ -56,7 +61,7 @@ export async function startAgent(
     );
   raisePriority(log);
   const starting = Promise.resolve().then(() =>
-    startController(controllerOptions(options, log, { withCollector }), { push }, log),
+    startController({ ...controllerOptions(options, log, { withCollector }), ...chosen }, { push }, log),
   );
   await Promise.allSettled([sending, starting]);
   const { settings, reporter } = await sending.catch(async (error) => {
@@ -77,6 +82,9 @@ export async function startAgent(
     to && options.selfMetrics ? new SelfMetrics(to, counters, log, metricsIntervalMs) : undefined;
   let metrics = measure(settings[0]);
   return {
+    get hasTargets() {
+      return controller.hasTargets;
+    },
     counters,
     change(wanted, transport) {
       log.level = wanted.verbose ? 'debug' : 'info';
