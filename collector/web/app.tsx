@@ -37,8 +37,8 @@ const MINUTE_MS = 60_000;
 
 export function App() {
   const [address, change] = useUrlState();
-  const types = useAnswer<TypesAnswer>(askTypes(address), isFollowing(address)).value?.types ?? [];
-  const shownType = chooseType(address.type, types);
+  const types = useAnswer<TypesAnswer>(askTypes(address), isFollowing(address)).value?.types;
+  const shownType = chooseType(address.type, types ?? []);
   const state = { ...address, type: shownType === CPU_SAMPLES.name ? '' : shownType };
   const [help, setHelp] = useState(false);
   const [jumps, setJumps] = useState(0);
@@ -111,11 +111,13 @@ export function App() {
             </p>
           ))}
           <div class="filter-row">
-            <TypeChoice
-              {...{ types }}
-              shown={shownType}
-              onType={(type) => change({ type: type === CPU_SAMPLES.name ? '' : type, zoom: '' })}
-            />
+            {types && (
+              <TypeChoice
+                {...{ types }}
+                shown={shownType}
+                onType={(type) => change({ type: type === CPU_SAMPLES.name ? '' : type, zoom: '' })}
+              />
+            )}
             <FilterBar where={state.where} onWhere={onWhere} />
           </div>
           <ApproximateJava.Provider value={isJavaApproximate}>
