@@ -47,6 +47,8 @@ export interface CollectorOptions {
   maxSenderRate?: number;
   /** Directories whose files the page may show as source; by default none. */
   source?: readonly string[];
+  /** URL of a trace, with {trace_id} in place of its ID. */
+  traceUrl?: string | undefined;
   /** Another receiver that gets all that arrives, too. */
   forward?: ForwardSettings;
   /** The agent that stands or falls beside it. */
@@ -126,6 +128,7 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
       store,
       listen: { grpc, http },
       startedMs: now(),
+      traceUrl: options.traceUrl,
       forwarder,
       budget,
       gate,

@@ -69,13 +69,14 @@ export interface StatusSources {
   store: Store;
   listen: { grpc: string; http: string };
   startedMs: number;
+  traceUrl?: string | undefined;
   budget?: ByteBudget | undefined;
   gate?: ConnectionGate | undefined;
   agent?: (() => WatchedAgent | undefined) | undefined;
 }
 
 export function statusResponse(
-  { stats, store, listen, startedMs, forwarder, budget, gate, agent }: StatusSources,
+  { stats, store, listen, startedMs, traceUrl, forwarder, budget, gate, agent }: StatusSources,
   nowMs: number,
 ): StatusResponse {
   const watched = agent?.();
@@ -83,6 +84,7 @@ export function statusResponse(
     nowMs,
     startedMs,
     listen,
+    ...(traceUrl !== undefined && { traceUrl }),
     requests: {
       accepted: stats.acceptedRequests,
       refused: stats.refusals.total,

@@ -330,6 +330,10 @@ export const STATUS = object(
     ),
   },
   {
+    traceUrl: {
+      ...STRING,
+      description: 'where traces are shown, {trace_id} stands for the ID of one; with --trace-url',
+    },
     requestMemory: {
       ...object({ maxBytes: NUMBER, bytes: NUMBER, peakBytes: NUMBER, refused: NUMBER }),
       description: 'requests that arrive or are being stored',

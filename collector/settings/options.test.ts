@@ -16,7 +16,12 @@ it('has the defaults of the table', () => {
 });
 
 /** By how a value is called. */
-const GIVEN: Readonly<Record<string, string>> = { SIZE: '1GiB', LENGTH: '2h', otlp: 'otlp' };
+const GIVEN: Readonly<Record<string, string>> = {
+  SIZE: '1GiB',
+  LENGTH: '2h',
+  URL: 'http://h/{trace_id}',
+  otlp: 'otlp',
+};
 
 it('knows each flag of the table, and no other', () => {
   for (const { flag, value, repeatable } of COLLECTOR_SETTINGS) {

@@ -16,6 +16,7 @@ import {
 } from '../../common/base/setting-layers.ts';
 import { parseBytes } from '../../common/base/size.ts';
 import { TELEMETRY_SETTING, telemetryKind } from '../../common/base/telemetry-setting.ts';
+import { TRACE_ID_PLACE } from '../../common/profile/model/link.ts';
 
 export interface CollectorSetting extends Setting {
   /** Read where the flag is not given: its URL may hold a password. */
@@ -104,6 +105,11 @@ export const COLLECTOR_SETTINGS: readonly CollectorSetting[] = [
     inRun: `show source files below this directory, as far as user ${UNPRIVILEGED_USER} can read them (repeatable)`,
   },
   {
+    flag: 'trace-url',
+    value: 'URL',
+    help: 'link the traces of samples to where they are shown, such as http://HOST:16686/trace/{trace_id}',
+  },
+  {
     flag: 'metrics-address',
     value: 'HOST:PORT',
     help: 'answer /healthz, /readyz and /metrics (Prometheus) there, to whoever asks (default: nowhere; the page has the first two)',
@@ -158,6 +164,17 @@ const age = v.pipe(
   v.transform(parseAge),
 );
 
+/** Where a person follows it, so nothing that runs as a script. */
+const traceUrl = v.pipe(
+  v.string(),
+  v.check(
+    (text) =>
+      text.includes(TRACE_ID_PLACE) && /^https?:$/.test(URL.canParse(text) ? new URL(text).protocol : ''),
+    ({ input }) =>
+      `--trace-url is "${input}": give an http:// or https:// URL with ${TRACE_ID_PLACE} in it, such as http://HOST:16686/trace/${TRACE_ID_PLACE}`,
+  ),
+);
+
 const optionalText = v.optional(v.string());
 const onOff = v.optional(v.boolean(), false);
 
@@ -181,6 +198,7 @@ export const collectorSchema = v.strictObject({
   forwardHeadersFile: optionalText,
   maxForwardQueue: size('max-forward-queue', '16MiB'),
   source: v.optional(v.array(v.string()), []),
+  traceUrl: v.optional(traceUrl),
   metricsAddress: optionalText,
   telemetry: telemetryKind,
   user: optionalText,

@@ -73,6 +73,8 @@ export interface StatusResponse {
   nowMs: number;
   startedMs: number;
   listen: { grpc: string; http: string };
+  /** Where traces are shown, with a place for the ID of one: --trace-url. */
+  traceUrl?: string;
   /** `repeated`: stored before, and not again. */
   requests: { accepted: number; refused: number; repeated: number };
   /** Why whole requests were refused, and single samples; the most frequent first. */

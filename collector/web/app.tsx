@@ -56,6 +56,7 @@ export function App() {
     frozen,
     agentNote,
     isJavaApproximate,
+    traceUrl,
   } = useOverview(state);
   const [dismissed, setDismissed] = useState('');
   const isPaused = !isFollowing(state);
@@ -90,7 +91,7 @@ export function App() {
         onSearchEnter={() => setJumps(jumps + 1)}
       />
       <div class="body">
-        <Facets {...{ state, isLive, onWhere }} />
+        <Facets {...{ state, isLive, traceUrl, onWhere }} />
         <main>
           {agentNote !== '' && agentNote !== dismissed && (
             <p class="warning dismissable" role="status">
@@ -181,7 +182,10 @@ function useOverview(state: UrlState) {
   const watched = status.value as (StatusResponse & { agent?: WatchedAgent }) | undefined;
   const agentNote = describeAgent(watched?.agent, nowMs);
   const isJavaApproximate = hasApproximateJava(status.value);
-  return { diagnosis, timeline, hosts, rangeTitle: title, isLive, frozen, agentNote, isJavaApproximate };
+  return {
+    ...{ diagnosis, timeline, hosts, rangeTitle: title, isLive, frozen, agentNote, isJavaApproximate },
+    traceUrl: status.value?.traceUrl,
+  };
 }
 
 /** The shown time up to the newest sample: of what is behind that, some samples are still on their way. */

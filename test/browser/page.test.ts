@@ -68,6 +68,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
       httpListen: '127.0.0.1:0',
       pageListen: '127.0.0.1:0',
       maxMemoryBytes: 2 ** 26,
+      traceUrl: 'http://traces.example/trace/{trace_id}?from=page',
       logger,
     });
     pusher = new Pusher(collector.urls.grpc);
@@ -311,6 +312,11 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await page.getByRole('button', { name: /^b7ad6b/ }).click();
     await expect.poll(() => text('.summary')).toContain('12 samples');
     expect(await text('.filter .chips')).toContain(`span_id=${spanId}`);
+    await page.locator('.facets').getByText('Traces').click();
+    const link = page.getByRole('link', { name: 'Open trace 0af7651916cd43dd8448eb211c80319c' });
+    expect(await link.getAttribute('href')).toBe(
+      'http://traces.example/trace/0af7651916cd43dd8448eb211c80319c?from=page',
+    );
     await page.getByLabel('Stack by').selectOption('trace_id');
     await expect.poll(() => page.url()).toContain('by=trace_id');
     await page.reload();

@@ -21,11 +21,13 @@ interface Properties {
   title: string;
   state: UrlState;
   isLive: boolean;
+  /** Where a value is shown elsewhere; undefined: nowhere. */
+  hrefOf?: ((value: string) => string | undefined) | undefined;
   onWhere(where: string): void;
 }
 
 /** Values of a label, the busiest first, counted under the rest of the filter; a click shows only that. */
-export function Facet({ label, title, state, isLive, onWhere }: Properties) {
+export function Facet({ label, title, state, isLive, hrefOf, onWhere }: Properties) {
   const { where } = state;
   const [contains, setContains] = useState('');
   const path = ask(
@@ -67,6 +69,7 @@ export function Facet({ label, title, state, isLive, onWhere }: Properties) {
             isChosen={chosen.includes(each.value)}
             isRefused={refused.includes(each.value)}
             isStop={each.value === current}
+            href={hrefOf?.(each.value)}
             onChoose={() => onWhere(toggleValue(where, label, '=', each.value))}
             onRefuse={() => onWhere(toggleValue(where, label, '!=', each.value))}
           />
@@ -99,6 +102,7 @@ interface EntryProperties {
   isRefused: boolean;
   /** One stop for Tab: arrow keys walk the list, which may have hundreds of entries. */
   isStop: boolean;
+  href: string | undefined;
   onChoose(): void;
   onRefuse(): void;
 }
@@ -127,6 +131,18 @@ function Entry(entry: EntryProperties) {
           <span class="process-bar" style={{ width: `${share * 100}%` }} aria-hidden="true" />
         )}
       </button>
+      {entry.href !== undefined && (
+        <a
+          class="elsewhere"
+          href={entry.href}
+          target="_blank"
+          rel="noopener noreferrer"
+          aria-label={`Open trace ${name}`}
+          title={`Open ${entry.href}`}
+        >
+          ↗
+        </a>
+      )}
       <button
         type="button"
         class="refuse"

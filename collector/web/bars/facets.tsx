@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { isAttributeLabel, isLinkLabel, titleOfAttribute } from '../../../common/profile/filters/filter.ts';
+import { TRACE_ID_PLACE } from '../../../common/profile/model/link.ts';
 import { readTerms, valuesOf } from '../state/terms.ts';
 import type { FoundLabel, UrlState } from '../state/url-state.ts';
 import { useMedia } from '../state/use-browser.ts';
@@ -23,6 +24,8 @@ const LABELS: readonly { label: string; title: string }[] = [
 interface Properties {
   state: UrlState;
   isLive: boolean;
+  /** Of the collector: where traces are shown. */
+  traceUrl: string | undefined;
   onWhere(where: string): void;
 }
 
@@ -34,7 +37,7 @@ function titleOf(label: FoundLabel): string {
 }
 
 /** What can be filtered by, last what only some samples have; only open facets ask for values. */
-export function Facets({ state, isLive, onWhere }: Properties) {
+export function Facets({ state, isLive, traceUrl, onWhere }: Properties) {
   const named = readTerms(state.where).map(({ key }) => key);
   const found = new Set([...useFoundLabels(state, isLive), ...named.filter(isFoundLabel)]);
   const all = [...LABELS, ...[...found].map((label) => ({ label, title: titleOf(label) }))];
@@ -58,7 +61,9 @@ export function Facets({ state, isLive, onWhere }: Properties) {
           onToggle={(event) => set(label, event.currentTarget.open)}
         >
           <summary>{title}</summary>
-          {open.has(label) && <Facet {...{ label, title, state, isLive, onWhere }} />}
+          {open.has(label) && (
+            <Facet {...{ label, title, state, isLive, onWhere }} hrefOf={hrefsOf(label, traceUrl)} />
+          )}
         </details>
       ))}
     </nav>
@@ -71,6 +76,15 @@ export function Facets({ state, isLive, onWhere }: Properties) {
     </details>
   );
 }
+
+/** '' stands for samples of no trace. */
+const hrefsOf = (
+  label: string,
+  traceUrl: string | undefined,
+): ((value: string) => string | undefined) | undefined =>
+  label === 'trace_id' && traceUrl !== undefined
+    ? (id) => (id === '' ? undefined : traceUrl.replaceAll(TRACE_ID_PLACE, id))
+    : undefined;
 
 const names = ({ where }: UrlState, label: string): boolean =>
   valuesOf(where, label, '=').length + valuesOf(where, label, '!=').length > 0;

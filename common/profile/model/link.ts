@@ -17,6 +17,9 @@ export function toSpanId(text: string): string {
   return SPAN_ID.test(id) ? id : '';
 }
 
+/** In the URL of whatever shows traces: the ID of one goes there. */
+export const TRACE_ID_PLACE = '{trace_id}';
+
 export const linkKey = ({ traceId, spanId }: Link): string => `${traceId}/${spanId}`;
 
 /** A table of links while it is made: each is in it once, and a link without IDs is entry 0. */
