@@ -33,7 +33,7 @@ static struct ef_other_thread {
 	u64 missing;
 	struct ef_page_key key;
 	/* what was read last; twice as long as it can be, for the verifier */
-	u8 bytes[NOTHING_AT + EF_MOST_READ];
+	u8 bytes[NOTHING_AT + EF_MOST_READ] __attribute__((aligned(8)));
 } other_thread;
 
 /* NULL: it is not there; noted, unless it can't be had. */
@@ -93,7 +93,11 @@ static __always_inline long take_gathered(void *dst, u32 size, u64 failed)
 	/* no choice between two numbers: the verifier would go through all that follows for both */
 	OPAQUE(failed);
 	failed &= 1;
-	copy_part(dst, size, other_thread.bytes, sizeof(other_thread.bytes), failed * NOTHING_AT);
+	/* as instructions where it can be: a dynptr takes 16 of the 512 bytes of stack that all frames have */
+	if (__builtin_constant_p(size) && size <= 128)
+		__builtin_memcpy(dst, other_thread.bytes + failed * NOTHING_AT, size);
+	else
+		copy_part(dst, size, other_thread.bytes, sizeof(other_thread.bytes), failed * NOTHING_AT);
 	return failed;
 }
 
