@@ -89,7 +89,7 @@ dist/.stamp: $(SOURCES) tsconfig.json package.json build/otlp.js
 	@touch $@
 
 # Commands as one file, which start in a third to half of the time, and the code that V8 makes of it (cli/bundle-start.ts).
-# Code that V8 has from a file can't import() what is no part of it.
+# Code that V8 has from a file can't import() what is not part of it.
 BUNDLE := node_modules/.bin/esbuild --bundle --platform=node --format=cjs --target=node20.19 --minify-syntax --log-level=warning \
 	--supported:dynamic-import=false \
 	--define:import.meta.url=bundleUrl --define:import.meta.dirname=__dirname --define:import.meta.filename=__filename \

@@ -39,7 +39,7 @@ struct ProgramInfo {
   std::vector<bpf_func_info> functions;
 };
 
-// False where the kernel does not tell.
+// False where the kernel does not say.
 bool ReadProgram(int fd, ProgramInfo& program) {
   bpf_prog_info sizes = {};
   uint32_t bytes = sizeof(sizes);

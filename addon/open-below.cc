@@ -14,7 +14,7 @@
 #include <string>
 
 namespace {
-// While names are moved or mounted meanwhile the kernel can't tell whether ".." leads outside, and says EAGAIN.
+// While names are moved or mounted meanwhile the kernel can't say whether ".." leads outside, and says EAGAIN.
 constexpr int kAttempts = 16;
 // As in the kernel.
 constexpr int kMaxLinks = 40;

@@ -95,7 +95,7 @@ Napi::Value DisableAll(const Napi::CallbackInfo& info) {
 }
 
 // perfEnabledNs(fd): how long the event has been enabled, which stands still for good once its CPU has been off; -1
-// where the kernel does not tell
+// where the kernel does not say
 Napi::Value EnabledNs(const Napi::CallbackInfo& info) {
   uint64_t count_and_time[2];
   ssize_t bytes = read(info[0].As<Napi::Number>().Int32Value(), count_and_time, sizeof(count_and_time));
@@ -109,7 +109,7 @@ Napi::Value CloseFd(const Napi::CallbackInfo& info) {
 }
 
 // The bits that are left of a return address, all set, once the processor has taken the signature of pointer
-// authentication away (xpaclri; bit 55 says that it is no kernel address). A processor without it does nothing.
+// authentication away (xpaclri; bit 55 says that it is not a kernel address). A processor without it does nothing.
 uint64_t CodeAddressMask() {
 #ifdef __aarch64__
   uint64_t address = ~(uint64_t{1} << 55);

@@ -65,7 +65,7 @@ bool HasUprobeMulti() {
   options.expected_attach_type = static_cast<bpf_attach_type>(kTraceUprobeMulti);
   int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, nullptr, "GPL", nothing, 2, &options);
   if (program < 0) return false;
-  // a kernel that knows the call gets as far as to see that a directory is no file
+  // a kernel that knows the call gets as far as to see that a directory is not a file
   const uint64_t offset = 0;
   int link = OpenUprobeLink(program, {"/", &offset, nullptr, 1, false});
   close(program);

@@ -73,7 +73,7 @@ const FRAMES = 32_768;
 const FRAMES_A_LOCATION = 2.5;
 const USUAL_SAMPLES_A_SECOND = 1000;
 const MAX_SCALE = 4;
-/** What was sampled before a recording begins is taken meanwhile, so that it is no part of it. */
+/** What was sampled before a recording begins is taken meanwhile, so that it is not part of it. */
 const MAX_BEGIN_MS = 2000;
 
 export class Controller {

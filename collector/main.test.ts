@@ -73,7 +73,7 @@ describe('OTLP over gRPC', () => {
     expect((await status()).agents).toMatchObject([{ peer: '127.0.0.1', host: 'test-host', samples: 10 }]);
   });
 
-  it('keeps what is good of a request with bad samples, and tells what it left out', async () => {
+  it('keeps what is good of a request with bad samples, and says what it left out', async () => {
     const text = 'lenient:1;main@n;a@n 5\nlenient:1;main@n;b@n 3';
     const request = encodeOtlp(profileOf(text), ({ resourceProfiles }) => {
       resourceProfiles[0]!.scopeProfiles[0]!.profiles[0]!.samples[1]!.stackIndex = 999;
@@ -88,7 +88,7 @@ describe('OTLP over gRPC', () => {
     expect(after.rejections.reduce((sum, { count }) => sum + count, 0)).toBe(after.samples.rejected);
   });
 
-  it('refuses what is no profile for good, says why, and stays up', async () => {
+  it('refuses what is not a profile for good, says why, and stays up', async () => {
     const before = await status();
     const refused = pusher.push(Buffer.from('GET / HTTP/1.1\r\n\r\n'));
     await expect(refused).rejects.toMatchObject({ code: grpcStatus.INVALID_ARGUMENT, details: /./ });
@@ -174,7 +174,7 @@ describe('startCollector', () => {
   });
 
   it('explains addresses that are none, and a page that is not built', async () => {
-    await expect(start({ httpListen: '4318' })).rejects.toThrow('--http-listen: "4318" is no address');
+    await expect(start({ httpListen: '4318' })).rejects.toThrow('--http-listen: "4318" is not an address');
     await expect(start({ grpcListen: '192.0.2.1:0' })).rejects.toThrow(/--grpc-listen/);
     await expect(start({ pageDirectory: '/nowhere' })).rejects.toThrow('the page is not built (/nowhere)');
   });
@@ -198,7 +198,7 @@ describe('startCollector', () => {
     [{ tlsCert: '/nowhere' }, /--tls-cert needs --tls-key/],
     [{ tlsKey: '/nowhere' }, /--tls-key needs --tls-cert/],
     [{ tlsCert: '/nowhere', tlsKey: '/nowhere' }, /can't read \/nowhere, which --tls-cert names: ENOENT/],
-    [{ tlsCert: '/etc/hosts', tlsKey: '/etc/hosts' }, /\/etc\/hosts, which --tls-cert names, is no PEM/],
+    [{ tlsCert: '/etc/hosts', tlsKey: '/etc/hosts' }, /\/etc\/hosts, which --tls-cert names, is not a PEM/],
     [{ tokenFile: '/etc/hosts' }, /\/etc\/hosts \(--token-file\) must hold one line of 16 or more/],
   ])('says what is wrong with %j', async (access, message) => {
     await expect(start({ access })).rejects.toThrow(message);
@@ -226,7 +226,7 @@ describe('a collector with a token', () => {
     return (await fetch(guarded.urls.http, { method: 'POST', body: bodyOf(request()), headers })).status;
   };
 
-  it('takes and tells nothing without it', async () => {
+  it('takes and says nothing without it', async () => {
     const wrong = [undefined, '', 'Bearer', 'Bearer x', `Token ${TOKEN}`, `Bearer ${TOKEN}x`, TOKEN];
     expect(await Promise.all(wrong.map(tryHttp))).toEqual(wrong.map(() => 401));
     const sender = new Pusher(guarded.urls.grpc);
@@ -240,7 +240,7 @@ describe('a collector with a token', () => {
     expect(guarded.store.stats().samples).toBe(0);
   });
 
-  it('takes and tells everything with it, also as the password that a browser sends', async () => {
+  it('takes and shows everything with it, also as the password that a browser sends', async () => {
     expect(await tryHttp(`bearer ${TOKEN}`)).toBe(200);
     const sender = new Pusher(guarded.urls.grpc, { authorization: `Bearer ${TOKEN}` });
     await sender.push(request());

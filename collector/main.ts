@@ -68,7 +68,7 @@ export interface Collector {
     http: string;
   };
   store: Store;
-  /** What it tells of itself now. */
+  /** What it says of itself now. */
   status(): StatusResponse;
   /**
    * Reads certificate and token again; false where one of them is new or gone, which takes a start.

@@ -2,7 +2,7 @@
 /*
  * arm64. Register numbers: AADWARF64, section 4.1. The return address comes in x30; a function that calls others saves
  * it next to the caller's frame pointer, which is the pair that x29 then points to (AAPCS64, section 6.4.6), and may
- * sign it first: then its upper bits are no part of the address (CODE_ADDRESS).
+ * sign it first: then its upper bits are not part of the address (CODE_ADDRESS).
  */
 #ifndef EF_ARCH_ARM64_H
 #define EF_ARCH_ARM64_H

@@ -188,7 +188,7 @@ static __always_inline bool is_epilogue(u64 code, u64 *bytes, bool *pops_fp)
 	return (code & 0xffff) == 0xc35d; /* pop %rbp; ret */
 }
 
-/* What a return address is but for bits that are no part of it. */
+/* What a return address is but for bits that are not part of it. */
 #define CODE_ADDRESS(word) (word)
 
 #endif

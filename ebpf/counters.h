@@ -49,11 +49,11 @@
 	X(targets_full, "Children not followed because the map of target processes is full") \
 	X(python_no_thread, "Samples in CPython's interpreter loop of a thread without a Python thread state") \
 	X(python_read_failed, "Reads of CPython's state that failed: the rest is native only") \
-	X(python_not_code, "Python frames whose code is no code object: the rest is native only") \
+	X(python_not_code, "Python frames whose code is not a code object: the rest is native only") \
 	X(v8_read_failed, "Reads of V8's frames and objects that failed: shown as native code, or without the place") \
 	X(v8_processes, "Processes in which V8 was detected") \
 	X(sampler_missing, "Internal: timer ticks that found no sampler") \
-	X(v8_not_object, "JavaScript frames whose function is no object: shown as native code") \
+	X(v8_not_object, "JavaScript frames whose function is not an object: shown as native code") \
 	X(stacks_deferred, "User stacks left to be read on return to user space: a stack page was not resident") \
 	X(stacks_completed, "Deferred stacks of which every page could be read then") \
 	X(stacks_incomplete, "Deferred stacks of which a page could not be read then either: cut, as counted above") \
@@ -63,7 +63,7 @@
 	X(runtimes_lost_ring, "Such reports lost because the ring buffer was full; sent again later") \
 	X(runtimes_map_full, "Processes whose runtime is not attached to because the map of them is full") \
 	X(hotspot_read_failed, "Reads of HotSpot's code heaps and frames that failed") \
-	X(hotspot_no_heap, "Frames in an attached Java process in memory that is no code heap") \
+	X(hotspot_no_heap, "Frames in an attached Java process in memory that is not a code heap") \
 	X(hotspot_no_blob, "Frames in a code heap where nothing is allocated: shown as code that no file backs") \
 	X(hotspot_bad_frame, "Interpreted Java frames that contradict themselves: shown as code that no file backs") \
 	X(hotspot_no_caller, "Java frames whose return address was not found: shown as code that no file backs") \

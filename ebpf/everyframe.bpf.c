@@ -2,7 +2,7 @@
 /*
  * The sampler: one perf event a CPU runs `tick`, which jumps to the `sample` that is in place: the first one knows no
  * runtime, a wider one takes over when a runtime is first detected. Kernel stack, then user stack, folded into a hash on
- * the way; the trace itself is sent once, from then on 72 bytes a sample. docs/architecture.md tells the whole path.
+ * the way; the trace itself is sent once, from then on 72 bytes a sample. docs/architecture.md shows the whole path.
  */
 #include "source.h"
 

@@ -338,7 +338,7 @@ int take_wait(u64 *ctx)
 	return 0;
 }
 
-/* Called by whoever ends a wait. The thread may still be on its way to it: then it is no wait yet. */
+/* Called by whoever ends a wait. The thread may still be on its way to it: then it is not a wait yet. */
 SEC("tp_btf/sched_waking")
 int on_waking(u64 *ctx)
 {

@@ -258,7 +258,7 @@ enum ef_callee_saved {
 };
 
 /* Flag of cfa_reg: what was interrupted, or left for another stack, is found at the next instruction that it runs; its
- * program counter is no return address (the letter S of a CIE). Signal frames do not need it. */
+ * program counter is not a return address (the letter S of a CIE). Signal frames do not need it. */
 #define EF_RULE_INTERRUPTED 128
 
 struct ef_rule {

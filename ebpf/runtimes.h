@@ -132,7 +132,7 @@ static __always_inline int unwind_anonymous(struct ef_scratch *s, u32 slot, cons
 	return 0;
 }
 
-/* Code of a file that is no ELF file: .NET runs methods of its libraries out of such. */
+/* Code of a file that is not an ELF file: .NET runs methods of its libraries out of such. */
 static __always_inline int unwind_image(struct ef_scratch *s, u32 slot, const struct ef_mapping *m)
 {
 	if (!HAS_RUNTIME(DOTNET))

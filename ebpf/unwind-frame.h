@@ -78,7 +78,7 @@ static __always_inline int step_frame_pointer(struct ef_scratch *s, u32 marker_i
 	return STEP_NEXT;
 }
 
-/* Back to what a signal interrupted: every register is known again and pc is no return address. */
+/* Back to what a signal interrupted: every register is known again and pc is not a return address. */
 static __always_inline int step_signal(struct ef_scratch *s)
 {
 	u64 *r = s->signal_registers;

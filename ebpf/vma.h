@@ -9,7 +9,7 @@
  * elsewhere a node is read in one call of a helper. That is three times slower.
  *
  * Maple nodes: bits 3..6 of an entry are the node's type (1 leaf, 2 range, 3 allocation range), the low byte
- * is no part of the address; only the root entry carries bit 1. Pivots that are not set read 0 and mean
+ * is not part of the address; only the root entry carries bit 1. Pivots that are not set read 0 and mean
  * "everything above". See Documentation/core-api/maple_tree.rst and lib/maple_tree.c of Linux 6.1.
  */
 #ifndef EF_VMA_H

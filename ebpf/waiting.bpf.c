@@ -3,7 +3,7 @@
  * Stacks of threads that wait already: they waited before the agent came, or wait for long and were left out as the wait
  * began, or their stack was cut then. Such a thread does not run, so that its stack stays as it is; user space reads the
  * pages of it, one after the other as this program comes upon them (off-cpu/pages.h), and runs it again. The iterator
- * gives the task, of which the kernel tells the kernel's frames and the registers.
+ * gives the task, of which the kernel shows the kernel's frames and the registers.
  *
  * docs/decisions/bpf/waiting-stacks.md
  */
@@ -89,7 +89,7 @@ static __always_inline u64 late_from(const struct ef_thread *t, const struct ef_
 	return late->since_ns > late->begin_ns ? late->since_ns : late->begin_ns;
 }
 
-/* Nobody else writes `late`, and whoever reads it compares since_ns: should the thread come back now, it is no harm. */
+/* Nobody else writes `late`, and whoever reads it compares since_ns: should the thread come back now, it does no harm. */
 static __always_inline void keep_late_stack(struct ef_thread *t, struct ef_late_request *late, u64 trace_hash,
 					    u32 label_bytes)
 {

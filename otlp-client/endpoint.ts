@@ -46,7 +46,7 @@ export function parseAddress(text: string, flag: string): Address {
 /** The value may be a secret, so no message says it. */
 export function parseHeader(text: string, where: string): [string, string] {
   const equals = text.indexOf('=');
-  if (equals < 1) throw new BadSetting(`${where} is no NAME=VALUE: a "=" must follow a name`);
+  if (equals < 1) throw new BadSetting(`${where} is not NAME=VALUE: a "=" must follow a name`);
   const name = text.slice(0, equals).trim().toLowerCase();
   const value = text.slice(equals + 1).trim();
   if (!/^[0-9a-z_.-]+$/.test(name) || name.startsWith('grpc-')) {
@@ -80,7 +80,7 @@ export function readCertificates(path: string, flag: string): Buffer {
     new X509Certificate(pem);
   } catch (error) {
     throw new BadSetting(
-      `${path}, which --${flag} names, is no PEM certificate: ${(error as Error).message}`,
+      `${path}, which --${flag} names, is not a PEM certificate: ${(error as Error).message}`,
     );
   }
   return pem;
@@ -92,7 +92,7 @@ export function readKey(path: string, flag: string): { pem: Buffer; key: KeyObje
     return { pem, key: createPrivateKey(pem) };
   } catch (error) {
     throw new BadSetting(
-      `${path}, which --${flag} names, is no PEM private key without a passphrase: ${(error as Error).message}`,
+      `${path}, which --${flag} names, is not a PEM private key without a passphrase: ${(error as Error).message}`,
     );
   }
 }

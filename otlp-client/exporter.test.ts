@@ -157,7 +157,7 @@ describe('Exporter', () => {
     expect(result).toEqual({ kind: 'ok', rejectedProfiles: 3, message: 'bad stack' });
   });
 
-  it('takes an answer that is no protobuf as arrived', async () => {
+  it('takes an answer that is not protobuf as arrived', async () => {
     const receiver = await receive((call) => call.ok(Buffer.from([0x0a, 0xff, 0xff])));
     expect(await exporterTo(receiver.address).send(REQUEST, 5000)).toMatchObject({
       kind: 'ok',

@@ -87,7 +87,7 @@ export function readResponse(bytes: Uint8Array): ExportResult {
       message: printable(partial?.errorMessage ?? ''),
     };
   } catch {
-    return { kind: 'ok', rejectedProfiles: 0, message: 'the answer is no ExportProfilesServiceResponse' };
+    return { kind: 'ok', rejectedProfiles: 0, message: 'the answer is not an ExportProfilesServiceResponse' };
   }
 }
 

@@ -46,7 +46,7 @@ describe('LinkLog', () => {
     expect(lines).toHaveLength(10);
   });
 
-  it('tells a new reason for refusing', () => {
+  it('shows a new reason for refusing', () => {
     const { link, lines } = setUp();
     link.refused({ code: 'UNAUTHENTICATED', message: 'no token' });
     link.refused({ code: 'UNAUTHENTICATED', message: 'no token at all' });

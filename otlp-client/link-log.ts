@@ -15,7 +15,7 @@ export interface LinkHints {
   credentials: string;
 }
 
-/** A failure as the exporter tells it. */
+/** A failure as the exporter shows it. */
 export interface Failure {
   code: string;
   message: string;

@@ -29,7 +29,7 @@ export function unescaped(text: string): string | undefined {
   }
 }
 
-/** The proxy for a URL; undefined: none, or one that is no http:// URL, which nothing here can speak to. */
+/** The proxy for a URL; undefined: none, or one that is not an http:// URL, which nothing here can speak to. */
 export function proxyFor(url: URL, env: Environment): URL | undefined {
   const read = (name: string): string => env[name] || env[name.toUpperCase()] || '';
   const text = read(url.protocol === 'https:' ? 'https_proxy' : 'http_proxy');

@@ -149,7 +149,7 @@ describe('countProfiles', () => {
   });
 });
 
-it('takes what is no UTF-8 as it comes: counted, but not split', () => {
+it('takes what is not UTF-8 as it comes: counted, but not split', () => {
   const request = Buffer.from(
     makeRequest({
       profiles: [

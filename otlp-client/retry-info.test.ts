@@ -29,7 +29,7 @@ describe('retryDelayOf', () => {
     expect(parseRetryDelay(Uint8Array.from([0x1a, any.length, ...any]))).toBe(0);
   });
 
-  it('gets over anything that is no status', () => {
+  it('gets over anything that is not a status', () => {
     const cut = fc.tuple(fc.nat(60), fc.nat(60), fc.nat(255)).map(([length, at, value]) => {
       const bytes = Uint8Array.from(statusBytes(7, 5)).slice(0, length);
       if (at < bytes.length) bytes[at] = value;

@@ -24,6 +24,6 @@ test('a file is read up to its cap, also by links as secrets of Kubernetes have 
 test('what may never end, or never begin, is refused', () => {
   execFileSync('mkfifo', [at('fifo')]);
   symlinkSync('/dev/zero', at('zero'));
-  for (const name of ['fifo', 'zero']) expect(() => read(at(name))).toThrow('it is no regular file');
-  expect(() => read(folder)).toThrow('it is no regular file');
+  for (const name of ['fifo', 'zero']) expect(() => read(at(name))).toThrow('it is not a regular file');
+  expect(() => read(folder)).toThrow('it is not a regular file');
 });

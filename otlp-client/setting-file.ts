@@ -9,7 +9,7 @@ const NULL_DEVICE = (1 << 8) | 3;
 export function readSettingFile(path: string, maxBytes: number): Buffer {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   try {
-    if (!isReadable(fstatSync(fd))) throw new Error('it is no regular file');
+    if (!isReadable(fstatSync(fd))) throw new Error('it is not a regular file');
     const chunks: Buffer[] = [];
     // files of /proc do not say their size
     for (let left = maxBytes + 1; left > 0; ) {

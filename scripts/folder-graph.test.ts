@@ -39,7 +39,7 @@ it('finds circles of any length, also of a folder and its sub-folder', () => {
   ]);
 });
 
-it('imports within a folder are no edges', () => {
+it('imports within a folder are not edges', () => {
   expect(new FolderGraph(imports('a/1.ts a/2.ts')).edges).toEqual([]);
 });
 

@@ -19,7 +19,7 @@ fail() {
 	exit 1
 }
 
-# Of another folder than the checkout, which is no Go module.
+# Of another folder than the checkout, which is not a Go module.
 if [ ! -x "$helm" ]; then (cd "$work" && GOBIN=$tools "$go" install "helm.sh/helm/v3/cmd/helm@$helm_version"); fi
 if [ -z "${DEPLOY_CHECK:-}" ]; then (cd scripts/deploy-check && "$go" build -o "$check" .); fi
 

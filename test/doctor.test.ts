@@ -37,7 +37,7 @@ describe.runIf(process.getuid?.() === 0)('everyframe doctor', () => {
     expect(status).toBe(0);
   });
 
-  it('tells whether probes in user code can be set with them', () => {
+  it('says whether probes in user code can be set with them', () => {
     const status = loadNative().hasUprobeMulti() ? 'ok' : 'degraded';
     const { stdout } = doctor(NEEDED, '--json');
     expect(parse(stdout)).toContainEqual(expect.objectContaining({ name: 'probes', status }));

@@ -45,7 +45,7 @@ const isWhole = ({ frames }: Stack): boolean =>
 const atTheBottom = (stacks: Stack[]): Stack[] =>
   stacks.filter(({ frames }) => frames.some((frame) => frame === 'spin'));
 
-/** CPU time in user and kernel mode, which stays with a process through an exec; the kernel tells hundredths of a second. */
+/** CPU time in user and kernel mode, which stays with a process through an exec; the kernel shows hundredths of a second. */
 function cpuMicrosOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10_000;

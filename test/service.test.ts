@@ -90,7 +90,9 @@ describe.skipIf(missingRights || !hasTool('python3'))('the agent as a service', 
 
     write('  colection-agent: x\n');
     agent.child.kill('SIGHUP');
-    await expect.poll(() => agent.output.text).toContain(`${config}:4: agent.colection-agent is no setting`);
+    await expect
+      .poll(() => agent.output.text)
+      .toContain(`${config}:4: agent.colection-agent is not a setting`);
 
     write(`  collection-agent: ${other.grpc}\n  metrics-address: 127.0.0.1:0\n  samples-per-second: 21\n`);
     agent.child.kill('SIGHUP');
@@ -107,7 +109,7 @@ describe.skipIf(missingRights || !hasTool('python3'))('the agent as a service', 
 });
 
 describe('the collector as a service', () => {
-  it('takes another token without a restart, and tells who watches it without one', async () => {
+  it('takes another token without a restart, and informs whoever watches it without one', async () => {
     const file = join(directory, 'token');
     writeFileSync(file, 'the-first-token-of-all\n');
     const collector = await collect('--token-file', file, '--metrics-address', '127.0.0.1:0');

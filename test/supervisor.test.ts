@@ -84,7 +84,7 @@ describe('supervise', () => {
   });
 
   it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
-    'passes %s on, and tells what lives on to end',
+    'passes %s on, and asks what lives on to end',
     async (signal) => {
       const { child, ended, lines } = start(
         'cat <&$life >>"$1" & trap "exit 5" TERM INT HUP; echo ready >>"$1"; while :; do sleep 0.05; done',
@@ -106,7 +106,7 @@ describe('supervise', () => {
     await until(() => lines().includes('told'));
   });
 
-  it('tells that a program is missing', () => {
+  it('says that a program is missing', () => {
     const { status, stderr } = spawnSync(SUPERVISE, ['/nonexistent'], { encoding: 'utf8' });
     expect(status).toBe(127);
     expect(stderr).toContain('cannot run /nonexistent: No such file');

@@ -51,7 +51,7 @@ export interface KernelFeatures {
   taskWork: boolean;
   taskWorkImpl: boolean;
   pageBytes: number;
-  /** Bits of a return address that are no signature of it. */
+  /** Bits of a return address that are not a signature of it. */
   codeAddressMask: bigint;
 }
 
@@ -168,7 +168,7 @@ export interface Native {
   installTable(outerFd: number, index: number, image: Buffer, blockBytes: number): Promise<void>;
   /** All at once: each waits for the kernel, together hardly longer than one. */
   removeTables(outerFd: number, indices: Uint32Array): Promise<void>;
-  /** By ARGUMENT or ARGUMENT.MEMBER, out of the kernel's BTF; undefined where there is none, or it is no number. */
+  /** By ARGUMENT or ARGUMENT.MEMBER, out of the kernel's BTF; undefined where there is none, or it is not a number. */
   tracepointField(tracepoint: string, field: string): TracepointField | undefined;
   /** Of all that the kernel has, but for its modules'. */
   tracepointNames(): string[];
@@ -178,7 +178,7 @@ export interface Native {
   perfOpen(cpu: number, event: PerfEvent, programFd: number): number;
   perfEnable(fds: number[], gapNs: number): Promise<number>;
   perfDisable(fds: number[]): void;
-  /** How long the event has been enabled; it stands still for good once its CPU has been off. -1: the kernel does not tell. */
+  /** How long the event has been enabled; it stands still for good once its CPU has been off. -1: the kernel does not say. */
   perfEnabledNs(fd: number): number;
   closeFd(fd: number): void;
   /**

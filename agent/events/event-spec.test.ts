@@ -45,7 +45,7 @@ test.each([
   expect(parseEvent(text)).toMatchObject(spec);
 });
 
-describe('what is no event is told, with what to write', () => {
+describe('what is not an event is told, with what to write', () => {
   test.each([
     ['page-fault', /no event "page-fault": give one of cpu-clock, page-faults/],
     ['toString', /no event/],

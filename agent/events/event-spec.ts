@@ -153,7 +153,7 @@ function parseUprobe(text: string): UprobeSpec {
   const [, path, symbol = '', offset = '0', settings = ''] = UPROBE.exec(text) ?? [];
   if (path === undefined || Number(offset) > MAX_OFFSET || /,(value|if)=/.test(symbol))
     throw new BadEvent(
-      `"${text}" is no probe: write uprobe:PATH:SYMBOL or uprobe:PATH:SYMBOL+OFFSET, such as uprobe:libc:malloc, with ,value=arg0, ,unit=UNIT and ,if=arg1:i32>NUMBER behind it where wanted`,
+      `"${text}" is not a probe: write uprobe:PATH:SYMBOL or uprobe:PATH:SYMBOL+OFFSET, such as uprobe:libc:malloc, with ,value=arg0, ,unit=UNIT and ,if=arg1:i32>NUMBER behind it where wanted`,
     );
   return { kind: 'uprobe', text, path, symbol, offset: Number(offset), ...readSettings(settings) };
 }
@@ -162,7 +162,7 @@ function parseUretprobe(text: string): UretprobeSpec {
   const [, path, symbol] = /^uretprobe:([^:]+):(.+)$/.exec(text) ?? [];
   if (path === undefined || symbol === undefined)
     throw new BadEvent(
-      `"${text}" is no probe: write uretprobe:PATH:SYMBOL, such as uretprobe:libc:getaddrinfo`,
+      `"${text}" is not a probe: write uretprobe:PATH:SYMBOL, such as uretprobe:libc:getaddrinfo`,
     );
   return { kind: 'uretprobe', text, path, symbol };
 }
@@ -173,7 +173,7 @@ function parseUsdt(text: string): UsdtSpec {
   const [, path, provider, name, settings = ''] = USDT.exec(text) ?? [];
   if (path === undefined || provider === undefined || name === undefined)
     throw new BadEvent(
-      `"${text}" is no probe: write usdt:PATH:PROVIDER:NAME, such as usdt:python3:python:gc__start, with ,value=arg0, ,unit=UNIT and ,if=arg1>NUMBER behind it where wanted`,
+      `"${text}" is not a probe: write usdt:PATH:PROVIDER:NAME, such as usdt:python3:python:gc__start, with ,value=arg0, ,unit=UNIT and ,if=arg1>NUMBER behind it where wanted`,
     );
   return { kind: 'usdt', text, path, provider, name, ...readSettings(settings) };
 }
@@ -186,7 +186,7 @@ function parseMalloc(text: string): MallocSpec {
   const everyBytes = found?.[2] === undefined ? EVERY_BYTES : parseBytes(found[2]);
   if (!found || !(everyBytes >= 1))
     throw new BadEvent(
-      `"${text}" is no event: write malloc, or malloc:PATH for a program or library with an allocator of its own, and ,every=BYTES behind it where wanted, such as malloc,every=64KiB`,
+      `"${text}" is not an event: write malloc, or malloc:PATH for a program or library with an allocator of its own, and ,every=BYTES behind it where wanted, such as malloc,every=64KiB`,
     );
   return { kind: 'malloc', text, path: found[1], everyBytes };
 }
@@ -200,7 +200,7 @@ function parseTracepoint(text: string): TracepointSpec {
   const [, category, name, settings = ''] = TRACEPOINT.exec(text) ?? [];
   if (category === undefined || name === undefined)
     throw new BadEvent(
-      `"${text}" is no tracepoint: write tracepoint:CATEGORY:NAME, with ,value=FIELD, ,unit=UNIT and ,if=FIELD>NUMBER behind it where wanted, such as tracepoint:kmem:kmalloc,value=bytes_alloc,unit=bytes`,
+      `"${text}" is not a tracepoint: write tracepoint:CATEGORY:NAME, with ,value=FIELD, ,unit=UNIT and ,if=FIELD>NUMBER behind it where wanted, such as tracepoint:kmem:kmalloc,value=bytes_alloc,unit=bytes`,
     );
   return { kind: 'tracepoint', text, category, name, ...readSettings(settings) };
 }

@@ -36,7 +36,7 @@ export function textAt(bytes: Buffer, at: number): string {
   return length < 0 ? '' : bytes.toString('utf8', at, at + length);
 }
 
-/** Where in the file code of that address is; undefined: it is no code. */
+/** Where in the file code of that address is; undefined: it is not code. */
 export function offsetOfCode(elf: ElfFile, address: number): number | undefined {
   const isCode =
     elf.sections.length === 0 ||

@@ -26,6 +26,6 @@ test('a pipe that nobody writes to is not waited for', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'everyframe-probes-'));
   const fifo = join(folder, 'fifo');
   execFileSync('mkfifo', [fifo]);
-  await expect(withOpenFile(fifo, async () => 1)).rejects.toThrow('is no regular file');
+  await expect(withOpenFile(fifo, async () => 1)).rejects.toThrow('is not a regular file');
   expect(() => findProbedFile('fifo', folder)).toThrow('there is no program or library fifo');
 });

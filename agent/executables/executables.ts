@@ -183,12 +183,12 @@ export class Executables {
     }
   }
 
-  /** Key of a known file, by what stat() tells. */
+  /** Key of a known file, by what stat() shows. */
   keyOf(identity: FileIdentity): FileKey | undefined {
     return this.#known.keyOf(identity);
   }
 
-  /** Makes and installs the table of an ELF image that is no file, whose addresses nobody names; false where it has none. */
+  /** Makes and installs the table of an ELF image that is not a file, whose addresses nobody names; false where it has none. */
   async installImage(key: FileKey, image: Uint8Array): Promise<boolean> {
     const result = await this.#builder.buildFromBytes(image);
     if (this.#stopped || result.kind !== 'built' || !result.executable.table) return false;

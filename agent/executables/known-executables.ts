@@ -54,7 +54,7 @@ export class KnownExecutables {
     return this.#vdso;
   }
 
-  /** Key of a known file, by what stat() tells. */
+  /** Key of a known file, by what stat() shows. */
   keyOf({ inode, size, ctimeNs, device }: FileIdentity): FileKey | undefined {
     for (const { key, identity } of this.#byKey.values()) {
       const isSame = identity.inode === inode && identity.size === size && identity.ctimeNs === ctimeNs;

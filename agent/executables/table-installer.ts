@@ -108,6 +108,6 @@ export class TableInstaller {
   }
 }
 
-/** A copy lacks the file's end, which the file ID is made of, too: so it gets the ID of an image that is no file. */
+/** A copy lacks the file's end, which the file ID is made of, too: so it gets the ID of an image that is not a file. */
 const fileIdOf = ({ copiedFrom }: Executable, built: { fileId: string; gnuBuildId: string }): FileId =>
   (copiedFrom && kernelFileId(built.gnuBuildId)) || (built.fileId as FileId);

@@ -307,7 +307,7 @@ describe('a path', () => {
       expect(open(dwz(path), hostRoot())).toMatchObject({ bytes: undefined, refused: 1 });
   });
 
-  test('a build ID that is no hex number leads nowhere', async () => {
+  test('a build ID that is not a hex number leads nowhere', async () => {
     const at = { ...place(), path: '/program' };
     mkdirSync(dirname(inRoot('usr/lib/debug/.build-id/..')), { recursive: true });
     expect(open({ kind: 'build-id', buildId: '../../../../inside' }, at)).toMatchObject({

@@ -1,4 +1,4 @@
-/** A program without a build ID in a directory that is its root: only the CRC of its debug file tells that it is the one. */
+/** A program without a build ID in a directory that is its root: only the CRC of its debug file says that it is the one. */
 import { execFileSync } from 'node:child_process';
 import {
   copyFileSync,

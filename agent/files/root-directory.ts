@@ -30,7 +30,7 @@ export class RootDirectory {
   /** Undefined: our own. */
   readonly #fd: number | undefined;
 
-  /** Takes a path, or a descriptor that it then owns; undefined: our own root. Throws where a path is no directory. */
+  /** Takes a path, or a descriptor that it then owns; undefined: our own root. Throws where a path is not a directory. */
   constructor(place: string | number | undefined) {
     this.#fd = typeof place === 'string' ? openSync(place, O_PATH | constants.O_DIRECTORY) : place;
   }

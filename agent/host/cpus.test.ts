@@ -9,7 +9,7 @@ describe('parseCpuList', () => {
   });
 
   it.each(['a', '3-1', '0-99999999', '1-', '-1'])('refuses %s', (text) => {
-    expect(() => parseCpuList(text)).toThrow(/is no list of CPUs/);
+    expect(() => parseCpuList(text)).toThrow(/is not a list of CPUs/);
   });
 });
 

@@ -11,7 +11,7 @@ export function parseCpuList(text: string): number[] {
     const match = /^(\d+)(?:-(\d+))?$/.exec(part);
     const first = Number(match?.[1]);
     const last = Number(match?.[2] ?? match?.[1]);
-    if (!match || last < first || last >= MAX_CPUS) throw new Error(`"${text.trim()}" is no list of CPUs`);
+    if (!match || last < first || last >= MAX_CPUS) throw new Error(`"${text.trim()}" is not a list of CPUs`);
     for (let cpu = first; cpu <= last; cpu++) cpus.add(cpu);
   }
   return [...cpus].sort((a, b) => a - b);

@@ -62,7 +62,7 @@ describe('readHostFacts', () => {
     });
   });
 
-  it('reads no more of the list of kernel symbols than tells whether it has addresses', () => {
+  it('reads no more of the list of kernel symbols than says whether it has addresses', () => {
     const host = makeHost(DEBIAN_12);
     // too large to be read as a whole
     truncateSync(join(host.proc, 'kallsyms'), 8 * 2 ** 30);

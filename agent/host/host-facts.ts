@@ -2,7 +2,7 @@
  * What this machine offers to a profiler, read from /proc and /sys. Facts only: `host-checks.ts` judges them.
  *
  * Every fact that can't be read is `undefined` or 'unknown': a hardened or containerised host hides some
- * files, and a hidden file is no proof of anything. The roots can be set, so that tests bring their own host.
+ * files, and a hidden file is not proof of anything. The roots can be set, so that tests bring their own host.
  */
 import { closeSync, existsSync, openSync, readlinkSync, readSync } from 'node:fs';
 import { join } from 'node:path';
@@ -56,7 +56,7 @@ export interface HostFacts {
   container: string;
   /** How many files this process may have open, Infinity if unlimited: Node has raised the soft limit to the hard one. */
   openFiles: number | undefined;
-  /** How many are online; 1 where /sys does not tell. */
+  /** How many are online; 1 where /sys does not say. */
   cpus: number;
   /** Soft limit of locked memory in bytes, Infinity if unlimited. */
   memlockBytes: number | undefined;

@@ -18,7 +18,7 @@
  *    through its memory leads to, as HotSpot its code heaps. BPF asks for it when it first meets the runtime in a
  *    process (ebpf/attach.h), `attach` reads the process's memory, and what it returns becomes an entry of the
  *    runtime's BPF map under that very execution of the process. A runtime that is still starting is asked for again.
- *    DETACH is no work of the plug-in's: at exit or exec the entry goes, and with it the facts.
+ *    DETACH is not work of the plug-in's: at exit or exec the entry goes, and with it the facts.
  * 5. UNWIND, in BPF. unwind_step() (ebpf/unwind.h) calls the runtime at each native frame in a file that has one.
  *    It pushes the interpreted frames that this native frame runs, two words each (ebpf/records.h), and leaves
  *    the native frame itself to the native unwinder. The words must tell any two functions apart, also such as
@@ -103,7 +103,7 @@ export interface AssemblyPlace {
   ilOffset: number;
 }
 
-/** What tells more of a frame's place than its runtime does. */
+/** What says more of a frame's place than its runtime does. */
 export type LinesFrom = 'source-map' | 'pdb';
 
 /** Why a frame has no name. */

@@ -82,7 +82,7 @@ export class RuntimeMemory {
     return this.view(address, 4).getUint32(0, true);
   }
 
-  /** A word; what is no address is larger than any. */
+  /** A word; what is not an address is larger than any. */
   word(address: number): number {
     return wordAt(this.view(address, 8), 0);
   }

@@ -1,5 +1,5 @@
 /**
- * Finds and opens the files in which a process tells of its JIT code, as it sees them itself: below its own root and
+ * Finds and opens the files in which a process says of its JIT code, as it sees them itself: below its own root and
  * under its PID in its innermost namespace. Whoever may write to that /tmp could put something else there, so that nothing
  * is opened but a regular file, through no link, and it is believed only if it is the process's user's.
  */

@@ -34,7 +34,7 @@ export interface CodeTables {
   /** A runtime is attached to there whose compiled code has no file: what it leaves over are its stubs. */
   hasRuntime(pid: Pid): boolean;
   onFile(record: FileRecord): void;
-  /** Makes the table of an ELF image that is no file; false where it says nothing. */
+  /** Makes the table of an ELF image that is not a file; false where it says nothing. */
   installImage(key: FileKey, image: Uint8Array): Promise<boolean>;
   forget(key: FileKey): void;
 }

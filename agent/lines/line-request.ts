@@ -1,4 +1,4 @@
-/** What a worker is asked of a file that tells lines, and what it answers. */
+/** What a worker is asked of a file that shows lines, and what it answers. */
 
 export interface LineRequest<Place> {
   pid: number;
@@ -9,7 +9,7 @@ export interface LineRequest<Place> {
   places: Place[];
 }
 
-/** Why a file tells no lines. */
+/** Why a file says no lines. */
 export type NoLines =
   /** There is none, or nothing of what runs under that path. */
   | 'none'

@@ -1,5 +1,5 @@
 /**
- * Turns places in what runs into places in what was written, as a file tells that the process has: a script's source map, an
+ * Turns places in what runs into places in what was written, as a file says that the process has: a script's source map, an
  * assembly's PDB. Files are read and decoded by a worker, at the first frame, since the process may end soon.
  */
 
@@ -19,7 +19,7 @@ import { WorkerFailure } from '../workers/worker-failure.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import type { LineAnswer, LineRequest, NoLines } from './line-request.ts';
 
-/** A file that takes longer tells nothing. */
+/** A file that takes longer says nothing. */
 const MAX_CPU_MS = 10_000;
 /** On the clock, while others have the CPUs. */
 const MAX_WALL_MS = 200_000;
@@ -73,7 +73,7 @@ export class LineSource<Place, Found> {
   /** Tells programs apart that run under one PID, one after the other. */
   readonly #executions = new LRUCache<Pid, number>({ max: MAX_FILES });
   #lastExecution = 0;
-  /** By {@link keyOf}: whether it is known that the file tells nothing. */
+  /** By {@link keyOf}: whether it is known that the file says nothing. */
   readonly #hasNone = new LRUCache<string, boolean>({ max: MAX_FILES });
   readonly #kind: LineKind<Place, Found>;
   readonly #views: RootViews;

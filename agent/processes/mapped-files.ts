@@ -1,4 +1,4 @@
-/** Files that processes run: what /proc tells of them before they are sampled. */
+/** Files that processes run: what /proc says of them before they are sampled. */
 import { readdirSync, readlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { type Pid, toPid } from '../../common/base/brand.ts';

@@ -16,7 +16,7 @@ describe('/proc/PID/stat', () => {
     });
   });
 
-  test('what is no stat line is none', () => {
+  test('what is not a stat line is none', () => {
     expect(parseStat('')).toBeUndefined();
     expect(parseStat('42 (x) S 7')).toBeUndefined();
     expect(parseStat(`42 (x) ${fields('-5')}`)).toBeUndefined();

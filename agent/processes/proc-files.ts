@@ -1,5 +1,5 @@
 /**
- * What /proc tells about a process, for whatever BPF did not. The process can end, or become another one, between
+ * What /proc says about a process, for whatever BPF did not. The process can end, or become another one, between
  * two reads: `undefined` is an expected answer everywhere here.
  */
 import { closeSync, openSync, readlinkSync, readSync } from 'node:fs';

@@ -16,7 +16,7 @@ export interface ProcessContext {
   address: number;
   /** CLOCK_BOOTTIME, nanoseconds. */
   publishedNs: bigint;
-  /** Attributes of the resource; none of what is no text, number or truth value. */
+  /** Attributes of the resource; none of what is not text, number or truth value. */
   resource: ReadonlyMap<string, string>;
   /** Attributes of the context itself, which readers need and nobody else; lists have texts alone. */
   attributes: ReadonlyMap<string, ContextValue>;
@@ -150,7 +150,7 @@ function parseValue(reader: ProtoReader, end: number, isInList = false): Context
   return value;
 }
 
-/** By position: what is no text, number or truth value is ''. */
+/** By position: what is not text, number or truth value is ''. */
 function parseList(reader: ProtoReader, end: number): string[] {
   const values: string[] = [];
   eachMessage(reader, end, {

@@ -119,7 +119,7 @@ export class ProcessManager {
     if (known) return known.process;
     const identity = { pid, execId, startBoottimeNs };
     const newest = this.#byPid.get(pid, NO_OPTIONS)?.newest;
-    // /proc tells of the program that runs now, under the same PID and start time
+    // /proc is about the program that runs now, under the same PID and start time
     const hasPassed = newest !== undefined && isOlder(identity, newest);
     const found = hasPassed ? undefined : readProcProcess(this.#proc, pid, startBoottimeNs);
     if (found) this.stats.readFromProc++;

@@ -94,13 +94,13 @@ describe('reporterOptions', () => {
 
   it.each([
     [{ tlsCa: 'none.pem' }, /none\.pem, which --tls-ca names.*ENOENT/],
-    [{ tlsCa: 'headers' }, /headers, which --tls-ca names, is no PEM certificate/],
+    [{ tlsCa: 'headers' }, /headers, which --tls-ca names, is not a PEM certificate/],
     [{ tlsCert: 'a.pem' }, /--tls-cert needs --tls-key/],
     [{ tlsKey: 'a.key' }, /--tls-key needs --tls-cert/],
     [{ tlsCert: 'a.pem', tlsKey: 'b.key' }, /b\.key \(--tls-key\) is not the key of .*a\.pem/],
-    [{ tlsCert: 'a.pem', tlsKey: 'a.pem' }, /a\.pem, which --tls-key names, is no PEM private key/],
+    [{ tlsCert: 'a.pem', tlsKey: 'a.pem' }, /a\.pem, which --tls-key names, is not a PEM private key/],
     [{ headersFile: 'none' }, /none, which --headers-file names/],
-    [{ headersFile: 'bad-headers' }, /^line 2 of .*bad-headers \(--headers-file\) is no NAME=VALUE/],
+    [{ headersFile: 'bad-headers' }, /^line 2 of .*bad-headers \(--headers-file\) is not NAME=VALUE/],
   ])('says what is wrong with %j', (flags, message) => {
     const paths = Object.fromEntries(Object.entries(flags).map(([name, value]) => [name, file(value)]));
     expect(messageOf(paths)).toMatch(message);

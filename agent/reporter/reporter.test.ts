@@ -226,7 +226,7 @@ describe('Reporter', () => {
     expectAllAccounted(reporter);
   });
 
-  it('tells changes of state, not requests', async () => {
+  it('shows changes of state, not requests', async () => {
     const { reporter, answer, lines } = setUp();
     const push = async (...results: ExportResult[]): Promise<void> => {
       reporter.push(profileOf([[1, 5]]));

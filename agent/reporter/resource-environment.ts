@@ -39,7 +39,7 @@ function parseAttributes(text: string): Record<string, string> {
   if (pairs.length > MAX_ATTRIBUTES) throw new Error(`it has more than ${MAX_ATTRIBUTES} attributes`);
   for (const pair of pairs) {
     const equals = pair.indexOf('=');
-    if (equals < 1) throw new Error(`"${pair.trim()}" is no name=value`);
+    if (equals < 1) throw new Error(`"${pair.trim()}" is not name=value`);
     attributes[decode(pair.slice(0, equals))] = decode(pair.slice(equals + 1));
   }
   return attributes;

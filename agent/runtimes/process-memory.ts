@@ -97,7 +97,7 @@ export function readPages(
   return addresses.map((_, i) => (mask & (1 << i) ? GATHERED.subarray(i * PAGE, (i + 1) * PAGE) : undefined));
 }
 
-/** Thrown by a read that would have had to wait. No error: it is no fault, and a stack trace costs more than all else here. */
+/** Thrown by a read that would have had to wait. No error: it is not a fault, and a stack trace costs more than all else here. */
 const NOT_READ_YET = Symbol('not read yet');
 
 export class OpenMemory implements ProcessMemory {

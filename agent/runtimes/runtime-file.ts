@@ -8,7 +8,7 @@ import type { RuntimeFiles } from './process-runtimes.ts';
 import { mayHoldRuntime } from './registry.ts';
 
 /**
- * `executables`: all that were reported. By inode and name: what /proc tells of the device is on overlayfs another than
+ * `executables`: all that were reported. By inode and name: what /proc says of the device is on overlayfs another than
  * the kernel's own. A wrong one has no runtime where it is looked for. `unmet`: links to files that are called after a runtime
  * and that no sample has come to: a program may spend all its time in code that a JIT has made of it.
  */

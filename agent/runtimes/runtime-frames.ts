@@ -56,7 +56,7 @@ export interface NamedRuntimeFrame {
   linesFrom: LinesFrom | undefined;
   /** The innermost inlined function first; at least one. */
   lines: readonly RuntimeFrame[];
-  /** Its process did not answer: it may tell more later. */
+  /** Its process did not answer: it may say more later. */
   isForNow?: boolean;
 }
 

@@ -14,7 +14,7 @@ it.each([
   expect(isVerified({ runtime, version }, { cpython: ['3.13', '3.14t'], v8: [] })).toBe(expected);
 });
 
-it('tells of a version once, whatever the number of its files', () => {
+it('reports a version once, whatever the number of its files', () => {
   const told: string[] = [];
   const tell = tellUnverified((message) => told.push(message));
   const python = { runtime: 'cpython', version: '3.99.1', facts: undefined, entry: new Uint8Array() };
@@ -25,7 +25,7 @@ it('tells of a version once, whatever the number of its files', () => {
   ]);
 });
 
-it('tells of a file whose runtime is not supported once, with the reason, and of a bounded number of files', () => {
+it('reports a file whose runtime is not supported once, with the reason, and of a bounded number of files', () => {
   const told: string[] = [];
   const tell = tellUnsupported((message) => told.push(message));
   tell('V8 13.1.201: built with compressed pointers', '/opt/embedder');

@@ -32,11 +32,11 @@ it('reads headers as W3C baggage', () => {
     'api-key=100%',
   ]);
   const bad = (): unknown => read({ OTEL_EXPORTER_OTLP_HEADERS: 'a=1,s3cret' });
-  expect(bad).toThrow(/^OTEL_EXPORTER_OTLP_HEADERS, pair 2, is no NAME=VALUE/);
+  expect(bad).toThrow(/^OTEL_EXPORTER_OTLP_HEADERS, pair 2, is not NAME=VALUE/);
   expect(bad).not.toThrow(/s3cret/);
 });
 
-it('reads words and milliseconds, and passes over what it can not use, which it tells', () => {
+it('reads words and milliseconds, and passes over what it can not use, which it shows', () => {
   const good = { COMPRESSION: 'GZIP', TIMEOUT: '2500', INSECURE: 'True', PROTOCOL: 'http/protobuf' };
   const bad = { COMPRESSION: 'zstd', TIMEOUT: '5s', INSECURE: '1', PROTOCOL: 'http/json' };
   const named = (all: object): Record<string, string> =>

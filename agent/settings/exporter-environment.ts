@@ -37,7 +37,7 @@ const isTrue: Read = (text) => {
 /** Milliseconds; 0 is a limit that nothing would meet. */
 const timeout: Read = (text) => {
   if (!/^[1-9]\d{0,8}$/.test(text.trim()))
-    throw new Error(`is "${text}", which is no number of milliseconds`);
+    throw new Error(`is "${text}", which is not a number of milliseconds`);
   return `${text.trim()}ms`;
 };
 
@@ -50,7 +50,7 @@ const headers: Read = (text, variable) => {
   });
 };
 
-/** One that is no valid encoding stays as it is: a token may have a `%`. */
+/** One that is not a valid encoding stays as it is: a token may have a `%`. */
 function decodePercent(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -16,5 +16,5 @@ export const IGNORED_FLAGS: Readonly<Record<string, string>> = {
   'pin-cpu-ids': 'every CPU is sampled',
   'bpffs-root': 'no file system of BPF objects is needed',
   'obi-process-ctx': 'no file system of BPF objects is needed',
-  pprof: '--metrics-address and --self-metrics tell what the agent counts',
+  pprof: '--metrics-address and --self-metrics say what the agent counts',
 };

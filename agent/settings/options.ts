@@ -103,7 +103,7 @@ export const AGENT_SETTINGS: readonly Setting[] = [
   },
   {
     flag: 'goroutine-ids',
-    help: 'tell the goroutine of each sample in Go (go.goroutine.id), the Erlang process (beam.process.id), which keeps samples of each apart',
+    help: 'show the goroutine of each sample in Go (go.goroutine.id), the Erlang process (beam.process.id), which keeps samples of each apart',
   },
   { flag: 'off-cpu', help: 'sample where threads wait as well, and for how long' },
   {

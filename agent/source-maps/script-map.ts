@@ -58,7 +58,7 @@ export function readDataUrl(url: string): string | undefined {
   return match[1] ? Buffer.from(data, 'base64').toString('utf8') : decodeURIComponent(data);
 }
 
-/** Path of the map beside its script; undefined for what is no file, such as https:. */
+/** Path of the map beside its script; undefined for what is not a file, such as https:. */
 export function pathOfMap(url: string, scriptPath: string): string | undefined {
   if (/^[a-z][a-z0-9+.-]+:/i.test(url) && !url.startsWith('file://')) return undefined;
   const bare = url.replace(/^file:\/\//, '').replace(/[?#].*$/, '');

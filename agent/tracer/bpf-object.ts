@@ -41,7 +41,7 @@ export interface BpfSettings {
 
 /**
  * A kernel stack, without KASAN, has at least a page (arch/{x86,arm64}/include/asm); needed only before 5.15, where no
- * helper tells where the user registers are.
+ * helper says where the user registers are.
  */
 const THREAD_SIZE = 16384;
 /** struct pt_regs; on arm64 from 5.10 to 5.14. */

@@ -37,7 +37,7 @@ function sitesByLink(sites: readonly ProbeSite[]): ProbeSite[][] {
   return [...byLink.values()];
 }
 
-/** The kernel does not tell which of them it refuses: halves are tried. */
+/** The kernel does not say which of them it refuses: halves are tried. */
 function attach(
   sites: readonly ProbeSite[],
   attachAll: (sites: readonly ProbeSite[]) => void,

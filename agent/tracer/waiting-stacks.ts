@@ -26,7 +26,7 @@ const LONG_NS = 1_000_000_000n;
 /** Frames lie one behind the other: so many pages of a stack are read at a time. */
 const PAGES_AHEAD = 4;
 const PAGE = EF_KEPT_PAGE_BYTES;
-/** Far from the stack pointer it is no stack. */
+/** Far from the stack pointer it is not a stack. */
 const STACK_BYTES = 8 << 20;
 const MAX_ROUNDS = 48;
 /** Unwind information of large files takes seconds; so often a stack is asked for. */

@@ -24,7 +24,7 @@ interface IdentityNode {
   frame: Frame;
   /** How often it is named again: its process may have moved what says where it is at that very moment. */
   triesLeft: number;
-  /** See {@link NamedRuntimeFrame}: that was no try. */
+  /** See {@link NamedRuntimeFrame}: that was not a try. */
   isForNow: boolean;
   /** Another one of the same hash. */
   next: IdentityNode | undefined;

@@ -38,7 +38,7 @@ const NO_TRACE = '0'.repeat(TRACE_DIGITS);
 const NO_SPAN = '0'.repeat(16);
 /**
  * Attributes that tell requests apart, as Datadog's local root span: each makes a set of attributes of its own, of which receivers
- * keep few. The trace and the span stay, which are no attributes.
+ * keep few. The trace and the span stay, which are not attributes.
  */
 const ID = /(?:^|[._])(?:trace|span)_id$/;
 

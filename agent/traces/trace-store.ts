@@ -6,7 +6,7 @@
  * Where the slabs are full the oldest one leaves: what was sampled since it was written moves to the newest, of the others
  * BPF is told to send them again. BPF sends a trace once and then only its hash, so samples that were under way still find
  * it: a slab that leaves can be read until two further drains of the ring buffer have ended, and every interval that
- * counts samples under its traces was released. Where a trace comes again its words tell whether BPF ever used one
+ * counts samples under its traces was released. Where a trace comes again its words say whether BPF ever used one
  * hash for two traces; then the newer one holds from there on and the older samples keep what they were counted under.
  */
 import { type TraceId, toPid, toTraceId } from '../../common/base/brand.ts';

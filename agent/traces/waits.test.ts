@@ -32,7 +32,7 @@ it('a wait says what it was for, and who has ended it', () => {
   expect(said(ThreadState.NETWORK, 8)).toMatchObject({ 'thread.waker': 'holder' });
 });
 
-it('a state that is unknown is left out, and a short record is no wait', () => {
+it('a state that is unknown is left out, and a short record is not a wait', () => {
   expect(said(99, 0)).toEqual({});
   const buffer = wait(ThreadState.LOCK, 0);
   expect([isWait(buffer, 0, WAIT.bytes), isWait(buffer, 0, SAMPLE.bytes)]).toEqual([true, false]);

@@ -212,7 +212,7 @@ test('nothing waits long behind work of another kind', async () => {
   expect(await symbols.request('c')).toEqual(['c', 3]);
 });
 
-test('a worker that has no CPU is no reason to start another one', async () => {
+test('a worker that has no CPU is not a reason to start another one', async () => {
   const pool = createPool({ maxWaitMs: 500 });
   const [tables, symbols] = [create(60_000, pool).client, create(60_000, pool, 'symbols').client];
   const [, answer] = await Promise.all([tables.request('wait'), symbols.request('a')]);

@@ -2,7 +2,7 @@
  * Workers that do all kinds of work, started by the first request and ended when idle: one when there is little to do,
  * since each is a process (docs/decisions/process/file-worker.md). Another one starts
  * when a request has waited for a while and the others are at work, so that none waits long behind a large file of
- * another kind. It has to read again what files it needs: where others wait for a CPU themselves it is no help.
+ * another kind. It has to read again what files it needs: where others wait for a CPU themselves it does not help.
  */
 import { FilePenalties } from './file-penalties.ts';
 import { readUse } from './process-use.ts';

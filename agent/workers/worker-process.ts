@@ -170,7 +170,7 @@ export class WorkerProcess {
   }
 
   #send(message: WorkerBegin | WorkerEnd | object): void {
-    // what it did not get its end tells
+    // what it did not get its end shows
     if (this.#child.connected) this.#child.send(message as object, () => {});
   }
 

@@ -49,7 +49,7 @@ async function convert(inputs: string[], flags: ReadFlags & WriteFlags): Promise
   if (left !== '') process.stderr.write(`everyframe: ${left}\n`);
 }
 
-/** Of types that are no sum over time, and are in several of the files. */
+/** Of types that are not a sum over time, and are in several of the files. */
 function stateNotes(sets: readonly ProfileSet[]): string[] {
   const types = sets.flatMap(({ profiles }) => profiles.map(({ type }) => type));
   const names = types.filter((type) => valueKind(type) === 'level').map(typeName);

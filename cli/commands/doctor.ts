@@ -24,7 +24,7 @@ const NODE_OF_RELEASE = 'lib/node';
 export function registerDoctor(program: Command, probes: readonly Probe[] = []): void {
   const command = program
     .command('doctor')
-    .description('tell whether this machine can be profiled, what is lost, and how to change that')
+    .description('say whether this machine can be profiled, what is lost, and how to change that')
     .option('--json', 'one JSON object a line: name, status, message, fix')
     .option(
       '--fix-hints',

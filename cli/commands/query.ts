@@ -188,7 +188,7 @@ function registerLabels(query: Command): void {
 function registerExport(query: Command): void {
   const command = transformed(ofTime(query.command('export')))
     .description('write what is seen to a file, as pprof, a page, a picture, …')
-    .requiredOption('-o, --output <FILE>', 'the file, - for standard output; its ending tells the format')
+    .requiredOption('-o, --output <FILE>', 'the file, - for standard output; its ending shows the format')
     .option('--format <FORMAT>', 'the format, where the ending does not tell it: pprof, folded, html, svg, …')
     .option('--force', 'overwrite the output if it exists')
     .option('--type <TYPE>', 'type of the samples, as query types lists them (default: cpu)')
@@ -262,7 +262,7 @@ function readLimit(text: string): number {
 /** As text, a tree is cut after it came, so that what is left out can be told. */
 function toQuery(path: string, flags: Flags, name: string | undefined): Query {
   const { from, to, range, where, type, by, limit, json } = flags;
-  // first: what tells idle threads may be taken out by the others
+  // first: what shows that threads are idle may be taken out by the others
   const transform =
     [flags.idle && `idle=${flags.idle}`, flags.transform].filter(Boolean).join(' ') || undefined;
   if (path === 'types') return { from, to, range, where };

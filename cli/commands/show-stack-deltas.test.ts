@@ -63,10 +63,10 @@ describe('show stack-deltas', () => {
   });
 
   it.each([
-    [['--at', '0x'], elf, '--at 0x is no address: write 0x… or a decimal number'],
-    [['--at', '99999999999999999'], elf, /is no address/],
+    [['--at', '0x'], elf, '--at 0x is not an address: write 0x… or a decimal number'],
+    [['--at', '99999999999999999'], elf, /is not an address/],
     [[], join(folder, 'none'), /^can't open .*none: there is no such file$/],
-    [[], folder, /is no regular file: name an executable or a shared library$/],
+    [[], folder, /is not a regular file: name an executable or a shared library$/],
     [[], import.meta.filename, /show-stack-deltas.test.ts: no ELF file: it does not start with/],
   ])('says what is wrong in a sentence: %s %s', async (options, path, message) => {
     await expect(show(path, ...options)).rejects.toThrow(message);
@@ -75,10 +75,10 @@ describe('show stack-deltas', () => {
   it('does not wait for a pipe', async () => {
     const fifo = join(folder, 'fifo');
     execFileSync('mkfifo', [fifo]);
-    await expect(show(fifo)).rejects.toThrow('is no regular file');
+    await expect(show(fifo)).rejects.toThrow('is not a regular file');
   });
 
-  it('tells that a file has no unwind information', async () => {
+  it('says that a file has no unwind information', async () => {
     const empty = join(folder, 'empty');
     writeFileSync(empty, buildElf({}));
     const error = vi.spyOn(console, 'error').mockReturnValue(undefined);

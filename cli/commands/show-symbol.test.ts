@@ -62,10 +62,10 @@ describe.skipIf(!hasGcc)('show symbol', () => {
     expect(names(stdout)).toEqual([`${work} work`, `${main} main`, `${work} work`, `${main} main`]);
   });
 
-  it('says which line is no address', () => {
+  it('says which line is not an address', () => {
     const { stderr, status } = show([program, '-'], 'main\n');
     expect(stderr).toContain(
-      'the address of standard input main is no address: write 0x… or a decimal number',
+      'the address of standard input main is not an address: write 0x… or a decimal number',
     );
     expect(status).toBe(1);
   });

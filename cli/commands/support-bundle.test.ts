@@ -88,7 +88,7 @@ it('is made with settings that are wrong too, and says that', async () => {
   const text = execFileSync('tar', ['xzOf', archive, 'everyframe-support/settings.yaml'], {
     encoding: 'utf8',
   });
-  expect(text).toContain('wrong.yaml:1: agent.nonsense is no setting');
+  expect(text).toContain('wrong.yaml:1: agent.nonsense is not a setting');
 });
 
 it.each([

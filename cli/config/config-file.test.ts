@@ -70,17 +70,17 @@ describe('what is wrong is told with its line', () => {
   it.each([
     [
       'agent:\n  sample-per-second: 9',
-      '2: agent.sample-per-second is no setting: is samples-per-second meant?',
+      '2: agent.sample-per-second is not a setting: is samples-per-second meant?',
     ],
-    ['agnt:\n  verbose: true', '1: agnt is no setting: is agent meant?'],
+    ['agnt:\n  verbose: true', '1: agnt is not a setting: is agent meant?'],
     ['agent:\n  verbose: 1', '2: agent.verbose is "1": give true or false'],
     ['agent:\n  tls-ca: [a, b]', '2: agent.tls-ca has several values: give one'],
-    ['agent: yes', '1: agent is no list of settings: indent them below "agent:"'],
-    ['collector:\n  child: true', expect.stringMatching(/^2: collector.child is no setting/)],
-    ['agent:\n  a: [', expect.stringMatching(/^2: this is no YAML/)],
-    ['agent:\n  verbose: true\n  verbose: true', expect.stringMatching(/^3: this is no YAML/)],
+    ['agent: yes', '1: agent is not a list of settings: indent them below "agent:"'],
+    ['collector:\n  child: true', expect.stringMatching(/^2: collector.child is not a setting/)],
+    ['agent:\n  a: [', expect.stringMatching(/^2: this is not YAML/)],
+    ['agent:\n  verbose: true\n  verbose: true', expect.stringMatching(/^3: this is not YAML/)],
     ['agent:\n  tls-ca: "a\\0b"', '2: a value has a NUL character: no setting has one'],
-    ['- a', expect.stringMatching(/^1: the file is no list of settings/)],
+    ['- a', expect.stringMatching(/^1: the file is not a list of settings/)],
   ])('%j', async (text, problem) => expect(await problemsOf(text)).toEqual([problem]));
 
   it('all of it at once, also values', async () => {
@@ -109,7 +109,7 @@ describe('what is wrong is told with its line', () => {
     expect(await problems('collector:\n  token-file: /nonexist\n')).toMatch(/\/nonexist/);
     expect(await problems('collector:\n  page-listen: 0.0.0.0:11080\n')).toMatch(/give --token-file/);
     const both = await problems('agent:\n  nosuch: 1\n  samples-per-second: fast\n');
-    expect(both).toMatch(/nosuch is no setting.*\n.*"fast"/);
+    expect(both).toMatch(/nosuch is not a setting.*\n.*"fast"/);
     writeFileSync(PATH, 'agent:\n  collection-agent: here\n');
     await expect(check()).rejects.toThrow(`${PATH}:2 is "here": give host:port`);
     writeFileSync(PATH, 'agent:\n  collection-agent: here:1\n');

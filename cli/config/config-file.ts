@@ -110,7 +110,7 @@ function takeSections(
     } else if (isMapValue(entry.value)) {
       takeSection(entry.key, entry.value, layers[entry.key], mistakes, notes);
     } else if (entry.value !== null)
-      mistakes.add(entry.line, `${entry.key} is no list of settings: indent them below "${entry.key}:"`);
+      mistakes.add(entry.line, `${entry.key} is not a list of settings: indent them below "${entry.key}:"`);
   }
 }
 
@@ -131,7 +131,7 @@ function takeSection(
       else if (read !== undefined) layer.set(key, read, line);
     } else if (section === 'agent' && Object.hasOwn(IGNORED_FLAGS, key)) {
       notes.push(`${key} in line ${line} has no effect: ${IGNORED_FLAGS[key]}`);
-    } else mistakes.add(line, `${prefix}${key} is no setting${suggest(key, section, prefix)}`);
+    } else mistakes.add(line, `${prefix}${key} is not a setting${suggest(key, section, prefix)}`);
   }
 }
 

@@ -37,7 +37,7 @@ describe('substitution', () => {
   ])('%s is %j', async (text, expected) => expect(await valueFor(text, env)).toBe(expected));
 
   it.each(['${1A}', '${STRING_VALUE:?error}', '${}'])('%s is an error', async (text) => {
-    await expect(valueFor(text, env)).rejects.toThrow(/config\.yaml:2: .* is no reference/);
+    await expect(valueFor(text, env)).rejects.toThrow(/config\.yaml:2: .* is not a reference/);
   });
 
   it('takes a time that grows with the text', async () => {

@@ -25,7 +25,7 @@ export function substitute(text: string, { env, readFile }: SubstitutionSources)
     const [, name, otherwise = ''] = VARIABLE.exec(inner) ?? [];
     if (name === undefined)
       throw new Error(
-        `${excerpt(whole)} is no reference: write \${NAME}, \${NAME:-default} or \${file:PATH}, and $$ for a "$"`,
+        `${excerpt(whole)} is not a reference: write \${NAME}, \${NAME:-default} or \${file:PATH}, and $$ for a "$"`,
       );
     return env[name] || otherwise;
   });

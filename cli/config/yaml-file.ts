@@ -59,13 +59,13 @@ export function readYaml(text: string, mistakes: Mistakes, sources: Substitution
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   for (const error of document.errors)
-    mistakes.add(lines.linePos(error.pos[0]).line, `this is no YAML: ${error.message}`);
+    mistakes.add(lines.linePos(error.pos[0]).line, `this is not YAML: ${error.message}`);
   if (document.errors.length > 0 || document.contents === null) return [];
   const reader = new Reader(document, lines, mistakes, sources);
   if (isMap(document.contents)) return reader.entries(document.contents, 0);
   mistakes.add(
     1,
-    'the file is no list of settings: write "agent:" and below it, indented, "samples-per-second: 20"',
+    'the file is not a list of settings: write "agent:" and below it, indented, "samples-per-second: 20"',
   );
   return [];
 }

@@ -24,7 +24,7 @@ const BATCH = 1 << 16;
 
 const statOf = (file: string): Stats | undefined => statSync(file, { throwIfNoEntry: false });
 
-/** Standard output, a pipe or a device: written to as it is, in a format that its name does not tell. */
+/** Standard output, a pipe or a device: written to as it is, in a format that its name does not say. */
 export function isStream(file: string): boolean {
   if (file === STDOUT) return true;
   try {

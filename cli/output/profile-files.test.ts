@@ -74,7 +74,7 @@ it('is read from a pipe', async () => {
   expect((await loadProfiles(fifo)).profiles[0]!.samples).toMatchObject([{ value: 1000 }]);
 });
 
-describe('a file whose name tells no format', () => {
+describe('a file whose name says no format', () => {
   it.each([
     'a.folded',
     'a.pb.gz',

@@ -10,7 +10,7 @@ type Environment = Record<string, string | undefined>;
 const RECEIVER = 'collection-agent';
 /** Short ones, and what they are short for; `t` has no meaning here. */
 const SHORT: Record<string, string> = { v: 'verbose', t: 'tracers' };
-/** What is no setting. */
+/** What is not a setting. */
 const PROGRAM_FLAGS = ['version', 'copyright', 'config'];
 
 const SWITCHES: ReadonlySet<string> = new Set(

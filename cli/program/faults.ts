@@ -9,7 +9,7 @@ const ADVICE: Record<string, string> = {
   ENFILE: 'no process may open more files: raise fs.file-max',
   ENOSPC: 'the disk is full: make room there',
   EDQUOT: 'the disk quota is used up: make room there',
-  EIO: 'the disk does not do what it should: dmesg tells more',
+  EIO: 'the disk does not do what it should: dmesg says more',
   EROFS: 'what it writes to can only be read: name another place',
   ENOMEM: 'memory is used up: give it more, or --max-memory less',
   EAGAIN:

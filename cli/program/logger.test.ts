@@ -2,7 +2,7 @@ import { fstatSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { isJournal, journalPriority } from './logger.ts';
 
-it('tells a stream of journald by its inode', () => {
+it('shows a stream of journald by its inode', () => {
   const { dev, ino } = fstatSync(2);
   expect(isJournal(`${dev}:${ino}`)).toBe(true);
   expect(isJournal(`${dev}:${ino + 1}`)).toBe(false);

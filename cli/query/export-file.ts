@@ -9,7 +9,7 @@ export interface ExportFlags {
   force?: boolean;
 }
 
-/** @throws Error as `ask`, and where the file can't be written or its name tells no format */
+/** @throws Error as `ask`, and where the file can't be written or its name says no format */
 export async function exportFile(url: string, query: Query, flags: ExportFlags): Promise<void> {
   const format = flags.format ?? formatOf(flags.output);
   checkOutputFile(flags.output, flags);
@@ -23,6 +23,6 @@ export function formatOf(file: string): ExportFormat {
   if (found !== undefined) return found[0];
   const endings = entries.map(([, { ending }]) => `.${ending}`).join(', ');
   throw new Error(
-    `${file}: name the file with an ending that tells its format (${endings}), or give --format`,
+    `${file}: name the file with an ending that shows its format (${endings}), or give --format`,
   );
 }

@@ -48,7 +48,7 @@ const apiUrl = (baseUrl: string, path: string, query: Query): URL =>
 /**
  * `http://HOST:PORT`, or `HOST:PORT` alone.
  *
- * @throws Error for what is no address
+ * @throws Error for what is not an address
  */
 export function collectorUrl(text: string): URL {
   const whole = /^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`;

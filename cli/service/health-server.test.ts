@@ -21,7 +21,7 @@ async function start() {
   };
 }
 
-it('tells whether it runs, whether it does its work, and what it counts', async () => {
+it('says whether it runs, whether it does its work, and what it counts', async () => {
   const get = await start();
   expect(await get('/healthz')).toEqual([200, 'ok\n']);
   expect(await get('/readyz?x')).toEqual([200, 'ok\n']);

@@ -1,6 +1,6 @@
 /**
  * What watches services asks here: `/healthz` (it runs), `/readyz` (it does its work), `/metrics` (what it counts, for
- * Prometheus). Without a token: it tells numbers, no names.
+ * Prometheus). Without a token: it shows numbers, no names.
  */
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { formatAddress, listenOn, parseListenAddress } from '../../collector/net/listen.ts';

@@ -43,7 +43,7 @@ function isProgram(path: string): boolean {
   }
 }
 
-/** The words behind "#!"; undefined where the file is no script. */
+/** The words behind "#!"; undefined where the file is not a script. */
 function interpreterOf(path: string): string[] | undefined {
   const line = Buffer.alloc(MAX_LINE_BYTES);
   try {

@@ -129,6 +129,6 @@ export function untilSignal({ onHangup = true } = {}): Promise<NodeJS.Signals> {
   });
 }
 
-/** Bit 0 of SigIgn is signal 1. Node does not tell, and a handler would undo it. */
+/** Bit 0 of SigIgn is signal 1. Node does not say, and a handler would undo it. */
 const isHangupIgnored = (): boolean =>
   /^SigIgn:\s*[0-9a-f]*[13579bdf]$/m.test(readSmallFile('/proc/self/status') ?? '');

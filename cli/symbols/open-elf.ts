@@ -29,7 +29,7 @@ function openNamed(path: string): number {
 /** `what` names the flag or argument in the error. */
 export function parseAddress(text: string, what: string): number {
   if (!/^(0x[0-9a-f]+|\d+)$/i.test(text) || !Number.isSafeInteger(Number(text))) {
-    throw new Error(`${what} ${text} is no address: write 0x… or a decimal number`);
+    throw new Error(`${what} ${text} is not an address: write 0x… or a decimal number`);
   }
   return Number(text);
 }

@@ -34,7 +34,7 @@ it.each(['0', '-5', '99999999999', '1.5', 'soon', 'NaN', 'Infinity'])(
     expect(metrics({ OTEL_METRIC_EXPORT_INTERVAL: value })).toEqual([
       { exportIntervalMillis: 60_000, exportTimeoutMillis: 30_000 },
       [
-        `OTEL_METRIC_EXPORT_INTERVAL is "${value}", which is no whole number from 1 to 2147483647: 60000 is taken`,
+        `OTEL_METRIC_EXPORT_INTERVAL is "${value}", which is not a whole number from 1 to 2147483647: 60000 is taken`,
       ],
     ]);
     expect(logs({ OTEL_BLRP_MAX_EXPORT_BATCH_SIZE: value })[0].maxExportBatchSize).toBe(512);

@@ -16,7 +16,7 @@ function read(name: string, usual: number, { env, warn }: ReadOptions): number {
   if (text === '') return usual;
   const number = Number(text);
   if (Number.isInteger(number) && number >= 1 && number <= MAX) return number;
-  warn(`${name} is "${text}", which is no whole number from 1 to ${MAX}: ${usual} is taken`);
+  warn(`${name} is "${text}", which is not a whole number from 1 to ${MAX}: ${usual} is taken`);
   return usual;
 }
 

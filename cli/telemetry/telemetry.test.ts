@@ -140,7 +140,7 @@ describe('--telemetry otlp', () => {
     expect(Object.keys(got)).toEqual(['secret /base/v1/logs']);
   });
 
-  it('tells once that a receiver is away, and ends all the same', async () => {
+  it('shows once that a receiver is away, and ends all the same', async () => {
     logs.length = 0;
     const telemetry = start({
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',

@@ -15,7 +15,9 @@ describe('parseListenAddress', () => {
   it.each(['127.0.0.1', '::1:80', 'host:70000', 'host:', '[::1]', ''])(
     'refuses "%s" with what to write',
     (text) => {
-      expect(() => parseListenAddress(text)).toThrow(`"${text}" is no address to listen on: write host:port`);
+      expect(() => parseListenAddress(text)).toThrow(
+        `"${text}" is not an address to listen on: write host:port`,
+      );
     },
   );
 

@@ -18,7 +18,7 @@ const SHORT: Readonly<Record<Matcher['operator'], string>> = {
 };
 
 /**
- * A name that tells what is in a file, so that two exports do not meet: when it begins, in UTC, how long it is, and what was
+ * A name that says what is in a file, so that two exports do not meet: when it begins, in UTC, how long it is, and what was
  * filtered by, such as `everyframe-20260131T120000Z-60s-process=node.pb.gz`.
  */
 export function exportName(

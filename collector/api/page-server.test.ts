@@ -82,7 +82,7 @@ describe('the page server', () => {
     expect(none).toMatchObject({ samples: 0, nodes: { self: [0] } });
   });
 
-  it('lists processes and tells its status', async () => {
+  it('lists processes and shows its status', async () => {
     const { values } = (await (await get('/api/v1/values?label=process')).json()) as ValuesAnswer;
     expect(values).toEqual([
       { value: 'sh', samples: 6, processes: 1 },

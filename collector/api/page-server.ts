@@ -307,7 +307,7 @@ class PageHandler {
   }
 }
 
-/** 503 for what is no failure of the query: waiting mends it, or asking for less. */
+/** 503 for what is not a failure of the query: waiting mends it, or asking for less. */
 function asHttpError(error: unknown): unknown {
   if (error instanceof StoreUnavailable) return new HttpError(503, `${error.message}: try again later`);
   const isEnded = error instanceof QueryEnded || error instanceof TooMuchToRead;
@@ -333,6 +333,6 @@ async function untilWhole<T>(run: () => Promise<T>): Promise<T> {
 
 /** @throws HttpError */
 function readUrl({ url = '/' }: IncomingMessage): URL {
-  if (!URL.canParse(url, 'http://localhost')) throw new HttpError(400, `"${url}" is no address`);
+  if (!URL.canParse(url, 'http://localhost')) throw new HttpError(400, `"${url}" is not an address`);
   return new URL(url, 'http://localhost');
 }

@@ -106,7 +106,7 @@ const TYPE_PROPERTIES = {
   unit: { ...STRING, description: 'such as count, nanoseconds, bytes' },
   periodType: {
     ...STRING,
-    description: 'what passes between two samples; empty where the sender does not tell',
+    description: 'what passes between two samples; empty where the sender does not say',
   },
   periodUnit: STRING,
   kind: {

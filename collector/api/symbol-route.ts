@@ -48,14 +48,14 @@ export class SymbolRoute {
   }
 }
 
-/** @throws HttpError when it is too large, is no ELF file, or ends early */
+/** @throws HttpError when it is too large, is not an ELF file, or ends early */
 async function receive(request: IncomingMessage, path: string): Promise<void> {
   let bytes = 0;
   let problem: HttpError | undefined;
   const check = new Transform({
     transform(chunk: Buffer, _, done) {
       if (problem === undefined && bytes === 0 && chunk.length >= 4 && chunk.readUInt32BE(0) !== ELF_MAGIC)
-        problem = new HttpError(422, 'this is no ELF file: give a program, a library or a debug file');
+        problem = new HttpError(422, 'this is not an ELF file: give a program, a library or a debug file');
       bytes += chunk.length;
       if (bytes > MAX_SYMBOL_FILE_BYTES)
         problem ??= new HttpError(

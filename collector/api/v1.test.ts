@@ -125,7 +125,7 @@ describe('/api/v1', () => {
     const { groups } = await get('timeline?by=k8s.pod.name&steps=1&from=-30s&where=k8s.pod.name~2$');
     expect(groups).toEqual([{ value: 'web-2', samples: 6, counts: [6] }]);
     expect(await get('values?label=proces')).toMatchObject({
-      error: expect.stringContaining('"proces" is no key'),
+      error: expect.stringContaining('"proces" is not a key'),
     });
   });
 
@@ -145,7 +145,7 @@ describe('/api/v1', () => {
     expect(all.toMs % 500).toBe(0);
   });
 
-  it('tells who calls a function and what it calls', async () => {
+  it('says who calls a function and what it calls', async () => {
     const { functionSamples, callers, callees } = await get('callers?from=-30s&function=fib');
     expect(functionSamples).toBe(8);
     expect(linesOf(callers)).toEqual(['fib;main;node 2', 'fib;main;sh 6']);
@@ -260,9 +260,9 @@ describe('/api/v1', () => {
   });
 
   it.each([
-    ['top?where=colour%3Dred', '"colour" is no key: use one of process, host'],
+    ['top?where=colour%3Dred', '"colour" is not a key: use one of process, host'],
     ['top?where=process', `"process" can't be read: write KEY=VALUE`],
-    ['top?where=process~%5B', 'is no regular expression'],
+    ['top?where=process~%5B', 'is not a regular expression'],
     ['top?limit=0', 'limit is "0": write a whole number from 1 to 10000'],
     ['top?from=yesterday', 'from is "yesterday": write now, -5m'],
     ['top?range=1y', 'range is "1y": write a time such as 60s'],

@@ -96,7 +96,7 @@ it('passes on what this collector can not show, and what is wrong: the receiver 
   await untilForwarded(near, { received: 8, waiting: 0 });
 });
 
-it('outlives a receiver that rejects a part of what has texts that are no UTF-8', async () => {
+it('outlives a receiver that rejects a part of what has texts that are not UTF-8', async () => {
   const { near, push } = await pair();
   const pusher = new Pusher(near.urls.grpc);
   const request = Buffer.from(

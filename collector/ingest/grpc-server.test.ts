@@ -138,7 +138,7 @@ it.each([
   ['has another compression', { body: frame(Buffer.alloc(9), { flag: 1 }) }, 'UNIMPLEMENTED'],
   ['has an unknown flag', { body: frame(Buffer.alloc(9), { flag: 7 }) }, 'UNIMPLEMENTED'],
   ['goes to another service', { body: cut, headers: { ':path': '/x.Y/Z' } }, 'UNIMPLEMENTED'],
-  ['is no gRPC', { body: cut, headers: { 'content-type': 'text/plain' } }, 'UNIMPLEMENTED'],
+  ['is not gRPC', { body: cut, headers: { 'content-type': 'text/plain' } }, 'UNIMPLEMENTED'],
   [
     'is broken gzip',
     { body: frame(Buffer.alloc(9), { flag: 1 }), headers: { 'grpc-encoding': 'gzip' } },

@@ -28,7 +28,7 @@ const TEXT = 'sh:10;main@n;write@n;vfs_write@k 6\nsh:11;main@n 4\nnode:12;a@j;b@
 const request = (endMs = NOW): Buffer => encodeOtlp(profileFromText(TEXT, { endMs, spanMs: 1000 }));
 
 describe('Receiver', () => {
-  it('tells which events the store had no place for', async () => {
+  it('says which events the store had no place for', async () => {
     const result = await receiver.receiveProtobuf(request(NOW - 7_200_000), 'peer');
     expect(result.rejectedProfiles).toBe(3);
     expect(result.errorMessage).toMatch(/^15 samples rejected: .*60 minutes ago.*\(15\)$/);

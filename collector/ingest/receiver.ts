@@ -22,10 +22,10 @@ import { SenderLimits } from './sender-limits.ts';
 /** Largest request, after decompression: as much as OpenTelemetry's profiler sends. */
 export const MAX_REQUEST_BYTES = 32 * 1024 * 1024;
 
-/** `service.name` under which everyframe's agent tells its counters. */
+/** `service.name` under which everyframe's agent sends its counters. */
 const AGENT_SERVICE = 'everyframe-agent';
 
-/** OTLP's partial success: nothing to tell when `rejectedProfiles` is 0 and the message empty. */
+/** OTLP's partial success: nothing to say when `rejectedProfiles` is 0 and the message empty. */
 export interface ExportResult {
   rejectedProfiles: number;
   errorMessage: string;
@@ -62,7 +62,7 @@ interface Arrived {
   protobuf(): Uint8Array;
 }
 
-/** Takes requests of every protocol: decodes them, stores what is good, counts and tells what is not. */
+/** Takes requests of every protocol: decodes them, stores what is good, counts and says what is not. */
 export class Receiver {
   readonly stats = new ReceiverStats();
   readonly #store: RequestStore;
@@ -94,7 +94,7 @@ export class Receiver {
   }
 
   /**
-   * @throws RefusedRequest when the bytes are no OTLP profiles request of the supported version
+   * @throws RefusedRequest when the bytes are not an OTLP profiles request of the supported version
    * @throws BusyReceiver
    */
   receiveProtobuf(bytes: Uint8Array, peer: string): Promise<ExportResult> {
@@ -123,7 +123,7 @@ export class Receiver {
     try {
       reports = decodeCounters(bytes);
     } catch (error) {
-      throw new RefusedRequest(`this is no OTLP metrics request: ${(error as Error).message}`);
+      throw new RefusedRequest(`this is not an OTLP metrics request: ${(error as Error).message}`);
     }
     this.#forwarder?.forwardCounters(bytes);
     for (const report of reports) {

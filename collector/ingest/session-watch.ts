@@ -4,7 +4,7 @@ import type { ServerHttp2Session } from 'node:http2';
 const PING_MS = 60_000;
 const PING_TIMEOUT_MS = 20_000;
 
-/** Ends an HTTP/2 connection that answers no ping, and tells of one that spoke something else. */
+/** Ends an HTTP/2 connection that answers no ping, and reports one that spoke something else. */
 export function watchSession(session: ServerHttp2Session, note: (reason: string) => void): void {
   let answered: NodeJS.Timeout | undefined;
   const timer = setInterval(() => {

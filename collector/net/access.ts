@@ -207,6 +207,6 @@ function parse<T>(flag: string, path: string, what: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw new Error(`${path}, which --${flag} names, is no ${what}: ${(error as Error).message}`);
+    throw new Error(`${path}, which --${flag} names, is not a ${what}: ${(error as Error).message}`);
   }
 }

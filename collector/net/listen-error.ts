@@ -24,7 +24,7 @@ export function describeListenError(error: unknown, name: ServerName, address: L
     return `no permission to listen on ${where} for ${PURPOSE[name]}: choose a port above 1023 with ${flag}`;
   }
   if (message.includes('EADDRNOTAVAIL') || message.includes('ENOTFOUND')) {
-    return `${where} is no address of this machine: correct ${flag}`;
+    return `${where} is not an address of this machine: correct ${flag}`;
   }
   return `cannot listen on ${where} for ${PURPOSE[name]} (${flag}): ${message}`;
 }

@@ -16,7 +16,7 @@ export function parseListenAddress(text: string): ListenAddress {
   const match = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(text.trim());
   const port = Number(match?.[3]);
   if (match === null || port > 65_535) {
-    throw new Error(`"${text}" is no address to listen on: write host:port, such as 127.0.0.1:11080`);
+    throw new Error(`"${text}" is not an address to listen on: write host:port, such as 127.0.0.1:11080`);
   }
   return { host: (match[1] ?? match[2]) || '0.0.0.0', port };
 }

@@ -90,7 +90,7 @@ class ProfileBuilder {
       if (start < 0) continue;
       const series = allSeries.at(key % width);
       const stack: number[] = [];
-      // The child of the root is the process, which is no frame.
+      // The child of the root is the process, which is not a frame.
       for (let node = start; parents[node] !== 0; node = parents[node]!) {
         const frame = nodeFrames[node]!;
         const location = locations.get(frame) ?? this.#location(frames[frame]!);

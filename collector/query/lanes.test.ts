@@ -64,7 +64,7 @@ it('of a wait that stands for others no more is drawn than there was room for', 
   expect(thread.totals[SLEEP]).toBe(2e9);
 });
 
-it('what was counted and no sample tells is spread over the rest of the interval', async () => {
+it('what was counted and no sample shows is spread over the rest of the interval', async () => {
   const { thread, at } = await lanesOf([
     typed('off_cpu', 'blocked:sleep', 4000, 4000),
     typed('thread_time', 'blocked:sleep', 7000, 0),

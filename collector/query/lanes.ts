@@ -120,7 +120,7 @@ async function readThreads(store: PartStore, filter: SampleFilter, isLong: boole
 
 const OTHER = THREAD_STATES.indexOf('blocked:other');
 
-/** Of other agents, which tell none, it is not known. */
+/** Of other agents, which say none, it is not known. */
 function stateOf({ attributes }: Series): number {
   const state = (THREAD_STATES as readonly string[]).indexOf(
     readAttributes(attributes).get(THREAD_STATE) ?? '',

@@ -23,7 +23,7 @@ export async function partsOf(store: PartStore, filter: SampleFilter): Promise<S
 export const isLevel = ([part]: readonly SamplePart[]): boolean =>
   part !== undefined && valueKind(part.type) === 'level';
 
-/** What tells levels at one time: a process, or whoever sends for one. */
+/** What sets levels of one time apart: a process, or whoever sends for one. */
 const sourceOf = (series: Series): string => {
   const { host, process, path, service, containerId, attributes, pid, startUnixNano } = series;
   return [host, process, path, service, containerId, attributes, pid, startUnixNano].join('\0');
@@ -117,7 +117,7 @@ interface LevelSteps {
   groupOf: (part: SamplePart) => Promise<(id: number) => Float64Array>;
 }
 
-/** Adds to timelines what held at the end of each step: a value holds until its source tells the next. */
+/** Adds to timelines what held at the end of each step: a value holds until its source shows the next. */
 export async function addLevelSteps(
   parts: readonly SamplePart[],
   filter: SampleFilter,

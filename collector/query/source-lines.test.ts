@@ -55,7 +55,7 @@ describe('lines of a file', () => {
     expect(await linesOf('focus=fib recursion=all')).toEqual(['add:0', 'fib:0']);
   });
 
-  it('are no boxes of their own', async () => {
+  it('are not boxes of their own', async () => {
     const { parts } = await window();
     const tree = buildFlameTree(parts);
     const names = Array.from(tree.nodeFrames, (frame) => tree.frames[frame]!.name);

@@ -118,11 +118,11 @@ describe('transforms', () => {
   });
 
   it('refuse what they do not know, with what to write', () => {
-    expect(() => parseTransforms('zoom=f')).toThrow('"zoom" is no transform: use one of focus, hide');
+    expect(() => parseTransforms('zoom=f')).toThrow('"zoom" is not a transform: use one of focus, hide');
     expect(() => parseTransforms('hide!=f')).toThrow('write hide=VALUE');
     expect(() => parseTransforms('hide')).toThrow('write KEY=VALUE, such as focus=main');
     expect(() => parseTransforms('only=yours')).toThrow('write only=mine');
-    expect(() => parseTransforms('hide~(')).toThrow('no regular expression');
+    expect(() => parseTransforms('hide~(')).toThrow('not a regular expression');
   });
 
   it('conserve events, but for focus, which keeps those of its function', () => {

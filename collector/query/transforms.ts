@@ -100,7 +100,7 @@ function tester(operator: Transform['operator'], values: readonly string[]): (te
   return (text) => patterns.some((pattern) => pattern.test(text));
 }
 
-/** Answers per frame, each found out once; a process is no frame. */
+/** Answers per frame, each found out once; a process is not a frame. */
 function memo(frames: readonly Frame[], test: (frame: Frame) => boolean): (id: number) => boolean {
   const known = new Int8Array(frames.length).fill(-1);
   return (id) => {

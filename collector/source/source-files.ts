@@ -138,7 +138,7 @@ async function checkDirectory(directory: string, root: string): Promise<void> {
   await handle.close();
 }
 
-/** Undefined for what is no path of a file. */
+/** Undefined for what is not a path of a file. */
 function pathOf(name: string): string | undefined {
   if (name === '' || name.length > MAX_PATH_LENGTH || name.includes('\0')) return undefined;
   if (!name.startsWith('file:')) return normalize(name).replace(/^(?:\.\.\/)+/, '');
@@ -155,7 +155,7 @@ function isBelow(root: string, path: string): boolean {
 
 async function readText(file: FileHandle, path: string, wanted: number): Promise<SourceText | NoSource> {
   const status = await file.stat();
-  if (!status.isFile()) return { problem: `${path} is no file` };
+  if (!status.isFile()) return { problem: `${path} is not a file` };
   if (status.size > MAX_FILE_BYTES)
     return { problem: `${path} has ${status.size} bytes: at most ${MAX_FILE_BYTES} are shown` };
   const bytes = Buffer.alloc(status.size);
@@ -166,7 +166,7 @@ async function readText(file: FileHandle, path: string, wanted: number): Promise
     length += bytesRead;
   }
   const content = bytes.subarray(0, length);
-  if (content.includes(0)) return { problem: `${path} is no text` };
+  if (content.includes(0)) return { problem: `${path} is not text` };
   const all = content.toString('utf8').split(/\r\n|\r|\n/);
   if (all.at(-1) === '') all.pop();
   const first = Math.max(0, Math.min(Math.floor(wanted - MAX_LINES / 2), all.length - MAX_LINES));

@@ -1,4 +1,4 @@
-/** What a collector tells of itself: each part counts its own. */
+/** What a collector says of itself: each part counts its own. */
 import type { StoreStats } from '../store/store.ts';
 
 export interface ReasonCount {
@@ -18,7 +18,7 @@ export interface AgentStatus {
   samples: number;
   /** Over the last one to two minutes. */
   samplesPerSecond: number;
-  /** What it tells of itself with --self-metrics: its version, its counters by name, and their time since its start. */
+  /** What it says of itself with --self-metrics: its version, its counters by name, and their time since its start. */
   version?: string;
   counters?: Record<string, number>;
   countersSpanMs?: number;

@@ -155,7 +155,7 @@ export class PartLinks {
 /** Of a part without links: nothing is added to it. */
 export const NO_LINKS = new PartLinks();
 
-/** Zeros for none, and for what is no ID. */
+/** Zeros for none, and for what is not an ID. */
 function idBytes(digits: string, length: number): Buffer {
   const bytes = Buffer.alloc(length);
   if (digits.length === 2 * length) bytes.write(digits, 'hex');

@@ -17,7 +17,7 @@ export const MAX_TYPE_TEXT = 128;
 export const CPU_TYPE = cpuType(0n);
 export const CPU_KEY = typeKey(CPU_TYPE);
 
-/** The type under which samples are kept: of a sender that tells nothing else, samples are of CPU time. */
+/** The type under which samples are kept: of a sender that says nothing else, samples are of CPU time. */
 export function storedType(type: ProfileType): ProfileType {
   const { sampleType, periodType } = type;
   const isBare = periodType.type === '' && periodType.unit === '';
@@ -33,7 +33,7 @@ export function typeProblem({ sampleType, periodType }: ProfileType): string | u
   return isLong ? `a name of its sample type is longer than ${MAX_TYPE_TEXT} characters` : undefined;
 }
 
-/** CPU time in nanoseconds that a value of 1 stands for; 0 for types that are no samples of a CPU. */
+/** CPU time in nanoseconds that a value of 1 stands for; 0 for types that are not samples of a CPU. */
 export const periodNanos = (type: ProfileType): number =>
   isCpuType(storedType(type)) ? Number(type.period) : 0;
 

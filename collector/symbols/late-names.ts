@@ -10,7 +10,7 @@ import { SymbolError, type SymbolReader } from './symbol-reader.ts';
 const MAX_CACHED = 200_000;
 /** Of one question to the worker. */
 const MAX_ADDRESSES = 20_000;
-/** An inlined chain that is deeper is no compiler's. */
+/** An inlined chain that is deeper is not a compiler's. */
 const MAX_CHAIN = 64;
 
 export class LateNames {

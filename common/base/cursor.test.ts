@@ -76,7 +76,7 @@ describe('Cursor', () => {
     );
   });
 
-  it('refuses to skip backwards, and by what is no number', () => {
+  it('refuses to skip backwards, and by what is not a number', () => {
     const cursor = new Cursor(new Uint8Array(8), 4);
     for (const n of [-1, Number.NaN, 5, Number.POSITIVE_INFINITY])
       expect(() => cursor.skip(n)).toThrow(OutOfBounds);

@@ -1,5 +1,5 @@
 /**
- * What `--telemetry` tells of, for whoever subscribes: a message costs nothing while nobody does
+ * What `--telemetry` says of, for whoever subscribes: a message costs nothing while nobody does
  * (`channel.hasSubscribers`). Channels are the process's, whichever bundle asks for them.
  */
 import { channel } from 'node:diagnostics_channel';

@@ -44,7 +44,7 @@ describe('parseElf', () => {
     expect(() => parseElf(bufferSource(bytes))).toThrow(new ElfError(message));
   });
 
-  it('refuses addresses that are no exact numbers', () => {
+  it('refuses addresses that are not exact numbers', () => {
     const segment = { type: PT_LOAD, offset: 0, vaddr: 2 ** 60, filesz: 64 };
     expect(() => parse({ segments: [segment] })).toThrow(ElfError);
   });

@@ -194,7 +194,7 @@ function expand(
   return content;
 }
 
-/** Throws {@link ElfError} for what is no ELF file that can be handled; broken section headers count as none. */
+/** Throws {@link ElfError} for what is not an ELF file that can be handled; broken section headers count as none. */
 export function parseElf(source: ByteSource): ElfFile {
   if (source.size < HEADER_BYTES) throw new ElfError(`no ELF file: it has only ${source.size} bytes`);
   const cursor = new Cursor(source.read(0, HEADER_BYTES));
@@ -245,7 +245,7 @@ function declaredEnd(
   );
 }
 
-/** Addresses and offsets are numbers: what is larger than 2^53 is no program that runs in user space. */
+/** Addresses and offsets are numbers: what is larger than 2^53 is not a program that runs in user space. */
 const isExact = Number.isSafeInteger;
 
 function readSegments(source: ByteSource, at: number, size: number, count: number): Segment[] {

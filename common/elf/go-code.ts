@@ -11,7 +11,7 @@ import { findGoText, GO_HEADER_BYTES, type GoTablePlace, locateGoTable } from '.
 
 const MAX_TABLE_BYTES = 256 << 20;
 const SHF_COMPRESSED = 0x800;
-/** Place in a function's record, behind its address, of what tells the source file of each instruction; 0: nothing does. */
+/** Place in a function's record, behind its address, of what shows the source file of each instruction; 0: nothing does. */
 const FILE_PROGRAM_AT = 16;
 /** Functions of C are some hundred at most: all that runtime/cgo, net and a program's own few files have. */
 const MAX_C_FUNCTIONS = 1 << 16;

@@ -9,7 +9,7 @@ const words = (...all: number[]): Buffer => {
   return code;
 };
 
-test('where a thread has its goroutine, the code of morestack tells', () => {
+test('where a thread has its goroutine, the code of morestack shows', () => {
   // mov %fs:-88,%rdi
   expect(findThreadOffset(bytes('64488b3c25a8ffffff'))).toBe(-88);
   // mov %fs:-8,%rbx; mov 48(%rbx),%rbx: Go 1.20
@@ -23,7 +23,7 @@ test('where a thread has its goroutine, the code of morestack tells', () => {
   expect(findThreadOffsetSlot(bytes('64488b3c25a8ffffff'), 0)).toBeUndefined();
 });
 
-test('where labels are, the code that sets them tells', () => {
+test('where labels are, the code that sets them shows', () => {
   // mov (%rsp),%rcx; mov %rax,0x160(%rcx): Go 1.26
   expect(findLabels(bytes('488b0c24 48898160010000 4883c408'), 'x86_64')).toBe(352);
   // mov %rax,0x168(%r14): Go 1.20

@@ -89,7 +89,7 @@ describe('search', () => {
   const samples = async (text: string, path = ''): Promise<number> => {
     const model = await modelOf(TEXT);
     const matcher = parseSearch(text);
-    if (matcher === undefined || 'error' in matcher) throw new Error(`"${text}" is no search`);
+    if (matcher === undefined || 'error' in matcher) throw new Error(`"${text}" is not a search`);
     return search(model, matcher, find(model, path)).samples;
   };
 

@@ -54,7 +54,7 @@ describe('a flame graph as .svg', () => {
     expect([...SVG.matchAll(/(?:href|src)="([^"]*)"/g)].every(([, to]) => to!.startsWith('#'))).toBe(true);
   });
 
-  it('tells what was cut', () => {
+  it('says what was cut', () => {
     const lines = Array.from({ length: 50 }, (_, i) => `app;f${i};g${i} ${i + 1}\n`).join('');
     expect(svgOf(lines)).not.toContain('not in this picture');
     expect(svgOf(lines, 12)).toMatch(/45 boxes are not in this picture: 81\.2 % of the samples end there/);

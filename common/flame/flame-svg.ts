@@ -1,6 +1,6 @@
 /**
  * A flame graph as one SVG file without a script, so that it works where a content security policy, a mail program
- * or a wiki forbids them. Its address tells what is shown: `#z12` zooms into box 12, `#f3` marks the boxes of
+ * or a wiki forbids them. Its address says what is shown: `#z12` zooms into box 12, `#f3` marks the boxes of
  * function 3; style rules for `:target` do the rest. Where those are not understood (Inkscape, an `<img>`) the
  * attributes alone draw the whole picture.
  */

@@ -68,14 +68,14 @@ describe('a picture', () => {
     leaves: { samples: 4, kinds: [], libraries: [], incomplete: 0 },
   };
 
-  it('tells CPU samples, also of files that say no type, with their time', () => {
+  it('knows CPU samples, also of files that say no type, with their time', () => {
     expect(describeView(buildModel(response), 0)).toBe('4 samples, about 40 ms of CPU time');
     expect(describeView(buildModel({ ...response, type: CPU_SAMPLES }), 1)).toBe(
       '3 samples (75.0 %), about 30 ms of CPU time',
     );
   });
 
-  it('tells other types in their unit', () => {
+  it('shows other types in their unit', () => {
     const nodes = { ...response.nodes, self: [1e9, 6_050_000_000] };
     const waited = buildModel({ ...response, type: OFF_CPU, samples: 7_050_000_000, nodes });
     expect(describeView(waited, 0)).toBe('7.05 s of waiting');

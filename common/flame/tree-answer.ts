@@ -9,7 +9,7 @@ export interface TypeAnswer {
   /** What a value is, in which unit: `samples` in `count`, `alloc_space` in `bytes`. */
   type: string;
   unit: string;
-  /** What passes between two samples; empty where the sender does not tell. */
+  /** What passes between two samples; empty where the sender does not say. */
   periodType: string;
   periodUnit: string;
   /** Whether values of different times add up, or are the state at a time. */

@@ -168,7 +168,7 @@ export class JitDump implements JitCode {
   }
 }
 
-/** Size of the header, -1 where this is no jitdump of a little-endian process. */
+/** Size of the header, -1 where this is not a jitdump of a little-endian process. */
 function readHeader(view: DataView): number {
   const [magic, version, bytes] = [view.getUint32(0, true), view.getUint32(4, true), view.getUint32(8, true)];
   return magic === MAGIC && version === 1 && bytes >= HEADER_BYTES && bytes < 4096 ? bytes : -1;

@@ -81,7 +81,7 @@ export class PerfMap implements JitCode {
   }
 }
 
-/** Undefined where it is no line of a perf map, or names nothing. */
+/** Undefined where it is not a line of a perf map, or names nothing. */
 function parseLine(bytes: Uint8Array, at: number, end: number): Line | undefined {
   const afterStart = findSpace(bytes, at, end);
   const afterSize = afterStart < 0 ? -1 : findSpace(bytes, afterStart + 1, end);
@@ -99,7 +99,7 @@ function findSpace(bytes: Uint8Array, from: number, end: number): number {
   return -1;
 }
 
-/** NaN where it is no number. */
+/** NaN where it is not a number. */
 function parseHex(bytes: Uint8Array, from: number, end: number): number {
   let at = from;
   if (bytes[at] === 0x30 && (bytes[at + 1]! | 0x20) === 0x78) at += 2;

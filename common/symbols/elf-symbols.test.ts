@@ -164,7 +164,7 @@ function buildElf(
 
 const FUNC = 0x12;
 
-test('versions are no part of a name', () => {
+test('versions are not part of a name', () => {
   const symbols = read(
     buildElf([
       { value: 0x1000, size: 16, info: FUNC, name: 'read@@GLIBC_2.2.5' },

@@ -125,7 +125,7 @@ function settle(c: SymbolCandidates, ranges: LabelRanges): SymbolColumns {
       size = Math.max(size, c.sizes[order[next]!]!);
     while (open.length > 0 && columns.endOf(open.at(-1)!) <= start) open.pop();
     const isLabel = size === 0;
-    // A label inside a function of known size is no function.
+    // A label inside a function of known size is not a function.
     if (!isLabel || open.length === 0) {
       const bytes = isLabel ? sizeOfLabel(c, start, order[next], ranges) : size;
       open.push(columns.add(start, bytes, open.at(-1) ?? -1));

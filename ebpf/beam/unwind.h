@@ -84,7 +84,7 @@ static __always_inline u64 stack_after_call(struct ef_scratch *s, struct ef_beam
 
 /* Finds where the stack ends: with the heap that holds it, start, end, abandoned heap and size, which releases have in different
  * places. Where a function of C may not collect garbage, its process goes on in memory apart, and abandons the heap, of
- * which the size still tells. 1: there is none such as long as the heap is being moved. */
+ * which the size still shows. 1: there is none such as long as the heap is being moved. */
 static __always_inline int find_beam_heap(struct ef_beam_state *w)
 {
 	if (BEAM_READ(w->words, sizeof(w->words), w->process + BEAM_PROCESS_HEAP))

@@ -22,7 +22,7 @@ struct {
 #define HOTSPOT_MAX_FRAME_WORDS (HOTSPOT_REACH / 8)
 enum hotspot_slot { SLOT_METHOD = 5, SLOT_SENDER_SP = 7, SLOT_FP = 8, SLOT_RETURN = 9 };
 
-/* The name of a blob, as far as it tells what it is: "nmethod", "native nmethod", "Interpreter", "StubRoutines" */
+/* The name of a blob, as far as it says what it is: "nmethod", "native nmethod", "Interpreter", "StubRoutines" */
 enum hotspot_name {
 	NAME_NMETHOD = 0x74656d6e,
 	NAME_NATIVE = 0x6974616e,

@@ -45,7 +45,7 @@ struct ef_lua {
 	__u16 proto_lines; /* first line, last line */
 	__u8 tag_mask;     /* of a value's type, compared with tag_lua: a function of Lua */
 	__u8 tag_lua;
-	__u8 has_c_flag; /* both kinds of functions have one tag; a byte of the closure tells */
+	__u8 has_c_flag; /* both kinds of functions have one tag; a byte of the closure shows */
 	__u8 keeps_pc;   /* the loop has the instruction in a register, and saves it where it may fail only */
 };
 

@@ -98,7 +98,7 @@ static __always_inline bool is_luajit_base(struct ef_luajit_state *w, u64 base)
 	return read_luajit_function(w, w->file.is_gc64 ? head[0] & LUAJIT_POINTER : (u32)head[1]);
 }
 
-/* Finds the frames of w->owner. 1: this is no code of its own. Global, so that it is verified once. */
+/* Finds the frames of w->owner. 1: this is not code of its own. Global, so that it is verified once. */
 __noinline int begin_luajit_thread(u32 slot)
 {
 	struct ef_scratch *s = RUNTIME_SCRATCH(LUAJIT);

@@ -16,7 +16,7 @@
 enum ef_perl_kind {
 	EF_PERL_MAIN = 0,     /* code of the program outside of functions */
 	EF_PERL_GV = 1,       /* the symbol (GV) that the function belongs to */
-	EF_PERL_LEXICAL = 2,  /* the name (HEK) of a function that is no member of a package */
+	EF_PERL_LEXICAL = 2,  /* the name (HEK) of a function that is not a member of a package */
 	EF_PERL_CV = 3,       /* the function itself, which has a name of its own */
 	EF_PERL_EVAL = 4,     /* a text that is evaluated */
 	EF_PERL_REQUIRED = 5, /* a file that is required, or done */

@@ -248,7 +248,7 @@ static __always_inline int take_function(struct ef_scratch *s, struct ef_perl_st
 	return w->context[PERL_CONTEXT_RETURN] ? PERL_NEXT : PERL_RUN_OVER;
 }
 
-/* The code of a file or a text; a block is no function. */
+/* The code of a file or a text; a block is not a function. */
 static __always_inline int take_eval(struct ef_scratch *s, struct ef_perl_state *w, u32 type)
 {
 	if (type & PERL_BLOCK_OR_TRY)

@@ -1,7 +1,7 @@
 /**
  * `make && node dist/test/bench/feeders.js [--seconds 30]`: the OpenTelemetry eBPF profiler and the OpenTelemetry Collector
  * feed our collector as they are. EVERYFRAME_PEERS names the directory that holds them (`ebpf-profiler`, `otelcol`); they
- * are no part of this repository. Prints what docs/store.md ("Other senders") shows; fails when anything is refused, rejected, counted
+ * are not part of this repository. Prints what docs/store.md ("Other senders") shows; fails when anything is refused, rejected, counted
  * differently or shown under a wrong name. Needs root.
  */
 import type { ChildProcess } from 'node:child_process';

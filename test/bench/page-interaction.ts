@@ -1,6 +1,6 @@
 /**
  * What a person waits for: from a key pressed on the real page, served by a real collector, to the frame that shows
- * what it did, as the browser itself measures it (Event Timing; it rounds to 8 ms and tells nothing below 16 ms).
+ * what it did, as the browser itself measures it (Event Timing; it rounds to 8 ms and says nothing below 16 ms).
  */
 import type { Browser } from 'playwright-core';
 import { startCollector } from '../../collector/main.ts';

@@ -147,7 +147,7 @@ async function soak(length: number): Promise<string[]> {
 const { positionals } = parseArgs({ allowPositionals: true });
 const length = Number(positionals[0] ?? 30);
 if (!Number.isInteger(length) || length < 3) {
-  throw new Error(`${positionals[0]} is no number of minutes: give 3 or more`);
+  throw new Error(`${positionals[0]} is not a number of minutes: give 3 or more`);
 }
 // the load is in process groups of its own: Ctrl-C would leave it behind
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());

@@ -76,7 +76,7 @@ describe.skipIf(CHROMIUM === undefined)('colours and presets', () => {
     await page.close();
   });
 
-  it('tell what grew against the time before, in boxes as wide as now', async () => {
+  it('say what grew against the time before, in boxes as wide as now', async () => {
     const page = await open('colour=difference');
     await expect.poll(() => legend(page)).toBe('grew shrank');
     await expect.poll(() => page.locator('.summary').innerText()).toContain('100 samples');

@@ -231,7 +231,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await expect.poll(() => page.getByLabel('Search functions').inputValue()).toBe('');
   });
 
-  it('is walked by keyboard, and tells where', async () => {
+  it('is walked by keyboard, and says where', async () => {
     await push(TEXT);
     await open();
     await untilBoxes(15);
@@ -517,7 +517,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     expect(await text('.hint')).toMatch(/hold Shift and drag[\s\S]+Compare with filter/);
   });
 
-  it('tells how complete the data are, and what to do about losses', async () => {
+  it('says how complete the data are, and what to do about losses', async () => {
     await open('#view=health');
     await page.getByText(`None has connected to ${collector.urls.grpc} yet.`).waitFor();
     await push(`${TEXT}cut:9;[cut: stack memory not resident]@m;main@n 25`);

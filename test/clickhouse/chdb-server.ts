@@ -11,7 +11,7 @@ interface Session {
   cleanup(): void;
 }
 
-/** Parameters of a request that are no settings of the engine. */
+/** Parameters of a request that are not settings of the engine. */
 const OWN = new Set(['query', 'query_id', 'database', 'default_format', 'session_id', 'role']);
 /** As many as Node has threads for. */
 const SESSIONS = 4;

@@ -15,7 +15,7 @@ const emulatorPid = (): number => Number(readFileSync(pidFile, 'utf8'));
 
 function isRunning(pid: number): boolean {
   try {
-    // a zombie that nobody waits for is no running emulator
+    // a zombie that nobody waits for is not a running emulator
     return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
   } catch {
     return false;

@@ -14,7 +14,7 @@ export interface FileComparison extends Comparison {
   milliseconds: number;
 }
 
-/** Undefined where the file has no .eh_frame. Throws ElfError for what is no ELF file of amd64 or arm64. */
+/** Undefined where the file has no .eh_frame. Throws ElfError for what is not an ELF file of amd64 or arm64. */
 export async function compareFile(path: string): Promise<FileComparison | undefined> {
   const fd = openSync(path, 'r');
   let deltas: StackDeltas;

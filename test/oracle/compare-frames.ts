@@ -190,7 +190,7 @@ function judge(ours: OurRule, id: number, expected: ReadelfRule | undefined): Ve
   if (id === SIGNAL_EDGE)
     return ours.kind === 'signal' || ours.interrupted ? 'same' : 'a signal trampoline begins or ends here';
   if (!expected) return ours.kind === 'invalid' || ours.kind === 'stop' ? 'same' : 'no FDE covers it';
-  if (ours.kind === 'signal') return expected.isSignal ? 'same' : 'it is no signal frame';
+  if (ours.kind === 'signal') return expected.isSignal ? 'same' : 'it is not a signal frame';
   const isX86 = ours.machine === 'x86_64';
   const { cfa, registers } = expected;
   const column = registers.get('ra') ?? 'u';

@@ -89,7 +89,7 @@ const describe = ({ address, kind, ours, theirs }: Difference): string => {
   return `0x${address.toString(HEX)}, ${kind}: ${chain(ours)} ≠ ${chain(theirs)}`;
 };
 
-/** It tells the outermost function, and the line of the innermost. */
+/** It shows the outermost function, and the line of the innermost. */
 async function compareGo(path: string, addresses: readonly number[]): Promise<Row> {
   const input = addresses.map((address) => `0x${address.toString(HEX)}\n`).join('');
   const { stdout } = spawnSync('go', ['tool', 'addr2line', path], {

@@ -22,7 +22,7 @@ interface Subject {
 
 const SUBJECTS: readonly Subject[] = [
   // a static program, all of which is reached from its entry point; the dynamic linker's trampolines are entered with
-  // two words pushed, which their own code does not tell
+  // two words pushed, which their own code does not say
   { path: '/bin/busybox', maxDifferentShare: 0.001 },
   { path: '/usr/aarch64-linux-gnu/lib/libc.so.6', maxDifferentShare: 0.001 },
   { path: '/usr/aarch64-linux-gnu/lib/libstdc++.so.6', maxDifferentShare: 0.001 },

@@ -22,7 +22,7 @@ export type Architecture = 'amd64' | 'arm64';
 
 const cacheRoot = (): string => join(userCacheDirectory(process.env), 'everyframe-oracle');
 
-/** The mirror that this machine itself uses; throws where it is no Debian. */
+/** The mirror that this machine itself uses; throws where it is not Debian. */
 function findMirror(): string {
   const lists = ['/etc/apt/sources.list', ...listFolder('/etc/apt/sources.list.d')];
   const text = lists

@@ -46,7 +46,7 @@ const ROW_ADDRESS_DIGITS = 16;
 const hex = (text: string): number => Number.parseInt(text, 16);
 const isHexDigit = (code: number): boolean => (code >= 48 && code <= 57) || (code >= 97 && code <= 102);
 
-/** Rejects if readelf can't be run; that it warns of a file is no failure. */
+/** Rejects if readelf can't be run; that it warns of a file is not a failure. */
 export async function readelfFrames(path: string): Promise<ReadelfSections> {
   const reader = new Reader();
   await readLines(path, 'frames-interp', (line) => reader.line(line));

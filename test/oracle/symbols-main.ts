@@ -119,7 +119,7 @@ const versions = [
   ...(has('go') ? [versionOf('go', 'version')] : []),
 ];
 const costs = (): string =>
-  `${COST_HEAD}\n\nFresh processes that read the file, and name one address or all of them with inlined calls, lines and demangled names: of three runs the one that took least CPU time, which tells more than time where the machine is shared. everyframe’s figures contain the start of Node (last row).\n\n${measureCosts(programs)}`;
+  `${COST_HEAD}\n\nFresh processes that read the file, and name one address or all of them with inlined calls, lines and demangled names: of three runs the one that took least CPU time, which says more than time where the machine is shared. everyframe’s figures contain the start of Node (last row).\n\n${measureCosts(programs)}`;
 
 if (values['cost-only']) {
   const page = readFileSync(PAGE, 'utf8');

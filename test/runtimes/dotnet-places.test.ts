@@ -66,7 +66,7 @@ function attach(memory: ProcessMemory, code: readonly Mapping[]): DotnetLayout {
   return plugin.attach!(memory, start - offset, facts)!.facts as DotnetLayout;
 }
 
-/** Undefined for what is no method, as places of the map that are free. */
+/** Undefined for what is not a method, as places of the map that are free. */
 function tokenOf(memory: RuntimeMemory, layout: DotnetLayout, methodDesc: number): MethodToken | undefined {
   try {
     const token = readMethodDesc(memory, layout, methodDesc);

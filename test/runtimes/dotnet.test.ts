@@ -64,7 +64,7 @@ const INLINED: readonly (readonly RegExp[])[] = [
 ];
 /** What stands in a single file has its name alone. */
 const withoutLine = (frame: RegExp): RegExp => new RegExp(frame.source.replace(/:\(.*\)/, ':0'));
-/** .NET 10 does not tell where in its caller an inlined method is called: its callers up to the compiled method have no line. */
+/** .NET 10 does not say where in its caller an inlined method is called: its callers up to the compiled method have no line. */
 const withoutCalls = (chain: readonly RegExp[]): RegExp[] =>
   chain.map((frame, i) => (i > 1 && i < chain.length - 1 ? withoutLine(frame) : frame));
 const SETTINGS: Readonly<Record<string, Record<string, string>>> = {
@@ -106,7 +106,7 @@ function stacksOf(profile: Profile, pid: number): DotnetStack[] {
           );
         return { frames, isCut: locations.some(({ frameType }) => frameType === 'abort-marker'), count };
       })
-      // waiting, compiling and starting are no part of a chain
+      // waiting, compiling and starting are not part of a chain
       .filter(({ frames }) => frames[0]?.startsWith('Known.Work.Spin:'))
   );
 }

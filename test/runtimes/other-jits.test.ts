@@ -7,7 +7,7 @@ import { toPid } from '../../common/base/brand.ts';
 import { compile, hasTool, missingRights, scratchFolder } from '../support/fixtures.ts';
 import { Recording, total } from '../support/recording.ts';
 
-/** How each of them tells what its code is called, and in what kind of memory it lies. */
+/** How each of them says what its code is called, and in what kind of memory it lies. */
 const KINDS = [['map'], ['dump'], ['silent'], ['silent', 'memfd'], ['silent', 'shared']] as const;
 const EACH = 2;
 const SAMPLES = 5;

@@ -18,7 +18,7 @@ const SUITES = [
   ['trixie', '5.40'],
   ['sid', '5.42'],
 ] as const;
-/** Functions of which a native frame says something: each is there and is no empty one. */
+/** Functions of which a native frame says something: each is there and is not an empty one. */
 const FUNCTIONS = 7;
 
 if (!isWholeMatrix) console.log('skipped: packages for arm64 are downloaded by npm run test:runtimes alone');

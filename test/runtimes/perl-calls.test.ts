@@ -17,7 +17,7 @@ const RUNS: Readonly<Record<string, string>> = {
   sort: 'burn compare | closure (main)',
   sort_inside: 'burn compare | closure (main)',
   sort_named: 'burn compare | closure (main)',
-  // the outer sort's block is no function
+  // the outer sort's block is not a function
   sort_sort: 'burn compare |  | closure (main)',
   // an eval in what C has called is run by another one
   sort_caught: 'burn compare |  | closure (main)',

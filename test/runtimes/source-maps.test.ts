@@ -97,7 +97,7 @@ describe.skipIf(missingRights)('a program that was compiled from TypeScript', ()
     recording.clear();
   });
 
-  it('but whose map leads out of its root, or is no file, is shown as it runs', async () => {
+  it('but whose map leads out of its root, or is not a file, is shown as it runs', async () => {
     const script = readFileSync(KINDS['tsc, a file that is named']!(folder), 'utf8');
     const path = join(folder, 'server.js');
     rmSync(`${path}.map`);

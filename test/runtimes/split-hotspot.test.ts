@@ -6,7 +6,7 @@ import { itKeepsTheSplit } from './split.ts';
 const javas = missingRights ? [] : findJavas();
 const classes = javas.length > 0 ? compileJava() : '';
 
-/** JDK 8 has no safepoint in a loop that counts, and tells of none of its places unless it is asked to. */
+/** JDK 8 has no safepoint in a loop that counts, and notes none of its places unless it is asked to. */
 const LOOPS_OF_8 = ['-XX:+UnlockDiagnosticVMOptions', '-XX:+DebugNonSafepoints'];
 
 describe.skipIf(missingRights).each(javas)('30 % and 70 % in $title', (java) => {

@@ -135,7 +135,7 @@ function executionOf({ pid, startUnixNano, executablePath, attributes }: Process
   return [pid, startUnixNano, executablePath, attributes].join(' ');
 }
 
-/** With values beside the timestamps of some samples, where they are no counts. */
+/** With values beside the timestamps of some samples, where they are not counts. */
 export const arbitraryTyped: fc.Arbitrary<Profile> = fc
   .record({
     profile: arbitraryProfile,

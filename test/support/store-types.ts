@@ -78,7 +78,7 @@ export function testTypes(now: () => number, makePlace: () => Place, lasts = tru
     await second.close();
   });
 
-  it('takes samples that tell no period for CPU samples', async () => {
+  it('takes samples that say no period for CPU samples', async () => {
     const store = await makePlace().open();
     store.append(typedProfile('p:1;a@n 5', { sampleType: CPU_TYPE.sampleType, endMs: now() - 1 }));
     expect(await store.types(everything())).toEqual([CPU_TYPE]);

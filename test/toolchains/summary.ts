@@ -50,7 +50,7 @@ function describeProgram({ title }: KnownProgram, outcome: Outcome | undefined):
   return `| ${title} | ${outcome.samples} | ${(outcome.wholeShare * 100).toFixed(1)} % |`;
 }
 
-/** Its version, as it tells it. */
+/** Its version, as it shows it. */
 function describeTool(tool: string): string {
   const [command, ...args] = tool === 'go' ? ['go', 'version'] : [tool, '--version'];
   const text = execFileSync(command!, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });

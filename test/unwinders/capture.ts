@@ -40,7 +40,7 @@ function executableMappings(pid: number): Mapping[] {
 function readFiles(pid: number, mappings: readonly Mapping[]): Map<string, CapturedFile> {
   const files = new Map<string, CapturedFile>();
   for (const { path } of mappings) {
-    // what is written at run time, as by a JIT, is no executable
+    // what is written at run time, as by a JIT, is not an executable
     if (!path.startsWith('/') || path.startsWith('/memfd:') || files.has(path)) continue;
     files.set(path, new CapturedFile(hex(0x100 + files.size), `/proc/${pid}/root${path}`, path));
   }

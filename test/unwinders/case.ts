@@ -66,7 +66,7 @@ export function parseStacks(output: string): Unwound[] {
   });
 }
 
-/** Throws where the words are no frames, as after the last one. */
+/** Throws where the words are not frames, as after the last one. */
 export function framesOf(words: readonly bigint[]): Frame[] {
   const frames: Frame[] = [];
   for (let i = 0; i < words.length; i++) {

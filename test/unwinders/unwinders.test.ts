@@ -15,7 +15,7 @@ import { pendingCase, syntheticCase } from './synthetic-case.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const CASES = join(import.meta.dirname, 'cases');
 const HOSTILE_RUNS = 300;
-/** Ends of a runtime's frames that are no cut of the stack. */
+/** Ends of a runtime's frames that are not a cut of the stack. */
 const LOSSES = [
   'python_no_thread',
   'python_read_failed',

@@ -99,7 +99,7 @@ async function findOwn(record: FileRecord, files: ForeignFiles): Promise<Process
 /** Address, offset in the file and length. */
 type Range = [number, number, number];
 
-/** Headers first, then what is no code: the least that makes the rest worth something. */
+/** Headers first, then what is not code: the least that makes the rest worth something. */
 function* inSteps(own: readonly ProcessMapping[], size: number): Iterable<Range[]> {
   const first = ({ offset, isExecutable }: ProcessMapping): number =>
     offset === 0 ? 0 : isExecutable ? 2 : 1;

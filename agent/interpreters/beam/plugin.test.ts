@@ -137,7 +137,7 @@ test('a module of OTP 24 names its own file by its name, and others by atoms', (
   expect(vm.name(0x90)).toMatchObject({ name: 'fake:first/1', file: 'second', line: 7 });
 });
 
-test('a file of OTP 24 that is no atom is malformed', () => {
+test('a file of OTP 24 that is not an atom is malformed', () => {
   const vm = new FakeVm24();
   vm.words(BASE + 0x8300, [3]);
   expect(vm.name(0x90)).toBe('malformed');
@@ -160,7 +160,7 @@ test.each([
   ['lines that end before they begin', BASE + 0x8020, BASE + 0x8400],
   ['endless lines', BASE + 0x8020, 2 ** 46],
   ['lines of no size', BASE + 0x8008, 3],
-  ['a file that is no text', BASE + 0x9000, 2 ** 44],
+  ['a file that is not text', BASE + 0x9000, 2 ** 44],
 ])('%s is malformed', (_, at, value) => {
   const vm = new FakeVm();
   vm.attach();

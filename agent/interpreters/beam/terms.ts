@@ -40,7 +40,7 @@ export function readAtom(memory: RuntimeMemory, { atoms, layout }: AtomPlace, in
   return Buffer.from(view.buffer, view.byteOffset, length).toString('utf8');
 }
 
-/** Undefined where the term is no atom. */
+/** Undefined where the term is not an atom. */
 export function atomIndex(term: number): number | undefined {
   return term % 2 ** ATOM_BITS === ATOM_TAG ? Math.floor(term / 2 ** ATOM_BITS) : undefined;
 }

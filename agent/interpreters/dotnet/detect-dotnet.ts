@@ -28,7 +28,7 @@ const MAX_SYMBOLS = 1 << 22;
 const DAC_TABLE = 'g_dacTable';
 const DESCRIPTOR = 'DotNetRuntimeContractDescriptor';
 
-/** Undefined where the file is no .NET. Throws {@link UnsupportedRuntime}. */
+/** Undefined where the file is not .NET. Throws {@link UnsupportedRuntime}. */
 export function detectDotnet(elf: ElfFile): (DotnetFile & { version: string }) | undefined {
   const found = findSymbols(elf);
   if (!found) return undefined;

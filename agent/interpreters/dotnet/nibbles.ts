@@ -35,7 +35,7 @@ export class Nibbles {
     return value % 2 === 0 ? size : -size;
   }
 
-  /** 64 bits; what is no address is larger than any. */
+  /** 64 bits; what is not an address is larger than any. */
   word(): number {
     let value = 0;
     for (let i = 0; i < WORD_NIBBLES; i++) value += this.#next() * 16 ** i;

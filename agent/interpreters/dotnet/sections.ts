@@ -23,7 +23,7 @@ export interface Section {
 /** Marks in the low bit say that what the pointer leads to may be unloaded. */
 const unmarked = (pointer: number): number => pointer - (pointer % 2);
 
-/** Undefined where the address is no code of .NET's. Throws CannotRead. */
+/** Undefined where the address is not code of .NET's. Throws CannotRead. */
 export function findSection(
   memory: RuntimeMemory,
   layout: DotnetLayout,

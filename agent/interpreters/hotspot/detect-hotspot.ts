@@ -38,7 +38,7 @@ const OLDEST = 8;
 const SYMBOL_BYTES = 24;
 const MAX_SYMBOLS = 1 << 22;
 
-/** Undefined where the file is no HotSpot. Throws {@link UnsupportedRuntime}. */
+/** Undefined where the file is not HotSpot. Throws {@link UnsupportedRuntime}. */
 export function detectHotspot(elf: ElfFile): (HotspotFile & { version: string }) | undefined {
   const found = findSymbols(elf);
   if (!found) return undefined;

@@ -133,7 +133,7 @@ describe('a method', () => {
       'unreadable',
     ],
     [
-      'whose constants are no address',
+      'whose constants are not addresses',
       (jvm, method) => jvm.word(constOf(jvm, method) + 8, 2 ** 60),
       'malformed',
     ],

@@ -117,7 +117,7 @@ test('lines of 5.4 are differences, counted from the last line that is noted', (
   expect([0, 1, 2, 3, 4].map((at) => proto.line(at))).toEqual([11, 11, 500, 502, 501]);
 });
 
-test('a difference that says that the line is noted, where none is, is no line', () => {
+test('a difference that says that the line is noted, where none is, is not a line', () => {
   expect(protoOf('5.4.4', { lines: [1, -128, 1] }).line(2)).toBe(0);
 });
 

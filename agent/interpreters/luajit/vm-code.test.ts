@@ -36,7 +36,7 @@ test('offsets of a build with references of 64 and of 32 bits', () => {
   });
 });
 
-test('code that lacks one of them is no interpreter', () => {
+test('code that lacks one of them is not an interpreter', () => {
   const { trace, enter, state } = GC64;
   for (const parts of [{ trace, enter }, { trace, state }, { enter, state }, {}])
     expect(x86(parts)).toBeUndefined();

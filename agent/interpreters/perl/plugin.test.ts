@@ -109,7 +109,7 @@ describe('a function', () => {
     expect(made.name()).toEqual(NAMED);
   });
 
-  test('whose name is no ASCII has it in its own encoding', () => {
+  test('whose name is not ASCII has it in its own encoding', () => {
     const made = new Made();
     made.hek(NAME, Buffer.from('größe'), 1);
     expect(made.name()).toMatchObject({ name: 'Shape::größe' });

@@ -24,7 +24,7 @@ const MAX_ADDRESS = 2 ** 48;
 /** What closures are called before 8.4, which says where they stand. */
 const CLOSURE = '{closure}';
 
-/** The cookie tells whether it is still the function that BPF saw. */
+/** The cookie says whether it is still the function that BPF saw. */
 export function readFunction(
   memory: ProcessMemory,
   { functionFile }: PhpLayout,
@@ -81,7 +81,7 @@ function fullName(type: number, className: string, plain: string, firstLine: num
   return className === '' ? name : `${className}::${name}`;
 }
 
-/** Undefined for what is no closure, or says where it stands. The class has its namespace already. */
+/** Undefined for what is not a closure, or says where it stands. The class has its namespace already. */
 function closureName(plain: string, firstLine: number, hasClass: boolean): string | undefined {
   if (!plain.endsWith(CLOSURE) || firstLine === 0) return undefined;
   const namespace = hasClass ? '' : plain.slice(0, plain.length - CLOSURE.length);

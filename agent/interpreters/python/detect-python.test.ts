@@ -59,7 +59,7 @@ describe.skipIf(!hasTool('gcc') || process.arch !== 'x64')('a file that says it 
     expect(detectPython(elfOf(path))).toMatchObject({ isMusl: true });
   });
 
-  it('and is no CPython is none', () => {
+  it('and is not CPython is none', () => {
     expect(detectPython(elfOf(compile('spin', 'gcc', ['-O2', '-pthread'], 'threads.c')))).toBeUndefined();
   });
 });

@@ -56,7 +56,7 @@ type Symbols = ReadonlyMap<Wanted, NamedSymbol>;
 const DECODERS = { x86_64: amd64, aarch64: arm64 } as const;
 const OLDEST = 6;
 
-/** Undefined where the file is no CPython. Throws {@link UnsupportedRuntime}. */
+/** Undefined where the file is not CPython. Throws {@link UnsupportedRuntime}. */
 export function detectPython(elf: ElfFile): PythonBinary | undefined {
   const symbols = findNamedSymbols(elf, EVAL, WANTED);
   const loop = symbols.get(EVAL);

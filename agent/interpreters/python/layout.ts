@@ -35,7 +35,7 @@ export interface PythonLayout {
   boundary: BoundaryKind;
   /** What `boundary` says of a frame stands here. */
   frameBoundary: number;
-  /** Low bits of the code pointer that are no part of it. */
+  /** Low bits of the code pointer that are not part of it. */
   codeTagMask: number;
   objectType: number;
   codeArgcount: number;

@@ -34,7 +34,7 @@ const FIRST = 54;
 const BLOCK_BYTES = 80;
 const BLOCKS_AT = 48;
 
-/** `isSame` tells whether it is still the one that BPF saw, by its body and its label. */
+/** `isSame` says whether it is still the one that BPF saw, by its body and its label. */
 export function readIseq(
   objects: RubyObjects,
   layout: RubyLayout,

@@ -1,5 +1,5 @@
 /**
- * V8's table of bytecode sizes (Bytecodes::kBytecodeSizes), found by what it says: from V8 13 on it is no public symbol
+ * V8's table of bytecode sizes (Bytecodes::kBytecodeSizes), found by what it says: from V8 13 on it is not a public symbol
  * any more, and packagers strip the others. It has a row for operands of single, double and quadruple width, and begins
  * in every version with the prefixes and with DebugBreak0 to DebugBreak3, which have as many operands as bytes.
  */

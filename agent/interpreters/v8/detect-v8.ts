@@ -87,7 +87,7 @@ function findWithoutSymbols(elf: ElfFile): V8Binary | undefined {
   return found && { ...found, bytecodeSizes: findHiddenSizes(elf) };
 }
 
-/** From V8 13 on the table is no public symbol any more. */
+/** From V8 13 on the table is not a public symbol any more. */
 function findHiddenSizes(elf: ElfFile): Uint8Array | undefined {
   for (const data of windowsOfConstants(elf)) {
     const sizes = findBytecodeSizes(data);

@@ -2,7 +2,7 @@
  * Where V8's built-in functions are in a file without unwind information and names. V8 links two blobs: the code, and
  * data that describe it (V8's src/snapshot/embedded/embedded-data.h). Part of the data is a table that leads from an
  * offset in the code to the function there: pairs of the offset at which one ends and its number, sorted. Each function
- * ends in at least one byte of padding, which tells the one place in the file's code that the table fits.
+ * ends in at least one byte of padding, which shows the one place in the file's code that the table fits.
  */
 import { type ElfFile, PF_X, PT_LOAD } from '../../../common/elf/elf.ts';
 

@@ -68,7 +68,7 @@ export class Heap {
   pointer(object: HeapAddress, offset: number): HeapAddress | undefined {
     const at = object + offset;
     const view = this.page(at);
-    // an object's fields are aligned; what is not is no object
+    // an object's fields are aligned; what is not is not an object
     return view && at % 8 === 0 ? pointerAt(view, at % PAGE) : undefined;
   }
 

@@ -25,7 +25,7 @@ const expected = (text: string, offset: number) => {
 it.each([
   ['short', 0],
   ['long', LONG],
-])('tells line and column of each offset of a %s text', (_, padding) => {
+])('shows line and column of each offset of a %s text', (_, padding) => {
   const lengths = fc.array(fc.oneof(fc.nat(3), fc.nat(200), fc.constantFrom(2046, 2047, 2048, 65_535)), {
     maxLength: 60,
   });

@@ -33,7 +33,7 @@ export interface TextSpan {
   isTwoByte: boolean;
 }
 
-/** Undefined where it is no string, its halves are not joined, or it has more than `maxChars`. */
+/** Undefined where it is not a string, its halves are not joined, or it has more than `maxChars`. */
 export function locateText(
   heap: Heap,
   string: HeapAddress | undefined,
@@ -43,7 +43,7 @@ export function locateText(
   return found && 'data' in found ? found : undefined;
 }
 
-/** Undefined where it is no string, can't be read or has more than `maxChars`. */
+/** Undefined where it is not a string, can't be read or has more than `maxChars`. */
 export function readCharacters(
   heap: Heap,
   string: HeapAddress | undefined,

@@ -54,7 +54,7 @@ export interface CodeReader {
   readonly isImported: boolean;
   /** A jump to where a word of a table says, counted from the table: that of a switch. */
   readonly usesTable: boolean;
-  /** Zero bytes, which are no code. */
+  /** Zero bytes, which are not code. */
   readonly isZero: boolean;
   /** Of the instruction at `offset`: sets the fields above. */
   read(offset: number): void;

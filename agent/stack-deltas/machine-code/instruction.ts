@@ -84,7 +84,7 @@ export class InstructionReader implements CodeReader {
   effect: number = Effect.UNKNOWN;
   value = 0;
   savesRegister = false;
-  /** Functions begin at round addresses, which tells more. */
+  /** Functions begin at round addresses, which says more. */
   readonly beginsFunction = false;
   isImported = false;
   usesTable = false;

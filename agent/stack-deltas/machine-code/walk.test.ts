@@ -128,7 +128,7 @@ describe('machine code without unwind information', () => {
   });
 
   it('is none where bytes make no function', () => {
-    // push %rbx; ret; what is no instruction, up to where a function may begin: push %rbx; pop %rbx; ret
+    // push %rbx; ret; what is not an instruction, up to where a function may begin: push %rbx; pop %rbx; ret
     const code = `53 c3 06 06 ${'06'.repeat(11)}c3 53 5b c3`;
     expect(walkOf(code, [], { sweeps: true }).map((line) => line.split(' ')[0])).toEqual([
       '+16',

@@ -164,7 +164,7 @@ export class CodeWalk {
     }
   }
 
-  /** Behind the first straight line of what is no function, or where the next one may begin. */
+  /** Behind the first straight line of what is not a function, or where the next one may begin. */
   #passFailure(at: number, to: number): number {
     const end = Math.max(at + 1, this.#lineEnd);
     if (this.#hasLineEnded) return end;

@@ -8,7 +8,7 @@ export interface Registers {
   ra: number;
   /** VG, the number of 8-byte units in a vector, which is the thread's; where CFAs may count in it. */
   vg?: number;
-  /** The callee-saved register (ebpf/records.h), where the rules tell what becomes of it. */
+  /** The callee-saved register (ebpf/records.h), where the rules say what becomes of it. */
   calleeSaved?: number;
 }
 
@@ -71,7 +71,7 @@ export class CfiState {
   /** The stack pointer has a rule of its own. */
   spMoved = false;
   #isExpression = false;
-  /** Offset of the last CFA that was no expression. */
+  /** Offset of the last CFA that was not an expression. */
   #plainOffset = 0;
 
   copyFrom(other: CfiState): void {
@@ -120,7 +120,7 @@ export class CfiState {
 
   /**
    * Writes the rule into `out`. `isSignal`: the CIE has the letter `S`, which says no more than that the caller's
-   * program counter is no return address; runtimes mark their own switches of stacks so (OCaml 5). What cannot be expressed
+   * program counter is not a return address; runtimes mark their own switches of stacks so (OCaml 5). What cannot be expressed
    * is counted. `out` is returned, or a constant rule.
    */
   toRule(

@@ -18,7 +18,7 @@ export interface RuleText {
   cfa?: string;
   fp?: string;
   ra?: string;
-  /** The caller's program counter is no return address. */
+  /** The caller's program counter is not a return address. */
   interrupted?: true;
 }
 

@@ -26,7 +26,7 @@ export function codeRanges(elf: ElfFile): CodeRange[] {
 
 /** Less is what fills up to the next function, as a rule. */
 const MIN_GAP_BYTES = 16;
-/** More is no assembly in a program that otherwise has rules: V8's built-in functions have 1.6 MB, and a plug-in. */
+/** More is not assembly in a program that otherwise has rules: V8's built-in functions have 1.6 MB, and a plug-in. */
 const MAX_GAP_BYTES = 1 << 20;
 
 /** Gaps in which functions are looked for; `isPoor`: much of the file's code has no rules. */

@@ -23,7 +23,7 @@ export interface ProgramContext {
 
 /** Nested DW_CFA_remember_state. */
 const MAX_REMEMBERED = 64;
-/** Programs are bounded by their bytes; so many instructions in one function are no program of a compiler. */
+/** Programs are bounded by their bytes; so many instructions in one function are not a program of a compiler. */
 const MAX_INSTRUCTIONS = 1 << 20;
 
 function calleeSavedOf(kind: number, offset: number): number {
@@ -77,7 +77,7 @@ export class CfiProgram {
     emit?.(location);
   }
 
-  /** Where the instruction moves to, undefined if it is no move. */
+  /** Where the instruction moves to, undefined if it is not a move. */
   #location(op: number, cursor: Cursor, context: ProgramContext, location: number): number | undefined {
     switch (op) {
       case 0x01: {

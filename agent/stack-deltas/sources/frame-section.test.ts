@@ -215,7 +215,7 @@ describe('without section headers', () => {
     expect(textWith(header(true, 4), [0, 0, 0, 0, ...another])).toEqual(ALL);
   });
 
-  it('a broken header is no header', () => {
+  it('a broken header is not a header', () => {
     for (const [at, value] of [
       [0, 9],
       [1, 0x5b],

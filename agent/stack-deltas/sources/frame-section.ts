@@ -198,7 +198,7 @@ class FrameDecoder {
     if (is64) length = cursor.u64();
     if (length > MAX_CIE_BYTES) throw new BadFrame(`it has ${length} bytes`);
     cursor.end = Math.min(cursor.at + length, bytes.length);
-    if (readId(cursor, is64, isEhFrame) !== cieId(is64, isEhFrame)) throw new BadFrame('it is no CIE');
+    if (readId(cursor, is64, isEhFrame) !== cieId(is64, isEhFrame)) throw new BadFrame('it is not a CIE');
     return this.#readCieBody(cursor);
   }
 

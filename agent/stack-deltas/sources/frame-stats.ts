@@ -12,7 +12,7 @@ export class FrameSectionStats {
   /** Reason → FDEs, of the first few reasons. */
   readonly reasons = new Map<string, number>();
 
-  /** @throws what is no fault of the section */
+  /** @throws what is not the fault of the section */
   countBad(error: unknown): void {
     if (!(error instanceof BadFrame || error instanceof ElfError || error instanceof OutOfBounds))
       throw error;

@@ -15,7 +15,7 @@ test.each([
   ['of a position-independent program', bytes('48c7c1f8ffffff 64488b39 48896f60'), { cfaOffset: -8 }],
   // mov %rbp,104(%rsi)
   ['of Go 1.20', bytes('64488b3c25b0ffffff 48896e68'), { cfaOffset: -80, cfaOffset2: 192, fpOffset: 104 }],
-])('where the goroutine is, the code tells: %s', (_, code, expected) => {
+])('where the goroutine is, the code shows: %s', (_, code, expected) => {
   expect(readGoroutineRule(code)).toMatchObject({ kind: RuleKind.GOROUTINE, raOffset: 48, ...expected });
 });
 

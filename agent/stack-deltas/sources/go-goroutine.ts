@@ -1,7 +1,7 @@
 /**
  * How Go's scheduler stack is left for that of the goroutine that called it: by what runtime.mcall and runtime.morestack
  * have saved in the goroutine (g.sched), which the thread finds through its own g. Where these fields are, the code of
- * morestack itself tells. Facts: runtime/asm_amd64.s and runtime2.go of Go 1.16 to 1.27.
+ * morestack itself shows. Facts: runtime/asm_amd64.s and runtime2.go of Go 1.16 to 1.27.
  */
 import type { Machine } from '../../../common/elf/elf.ts';
 import { findInstructions, findThreadOffset } from '../../../common/elf/go-instructions.ts';
@@ -22,7 +22,7 @@ const CURRENT: ReadonlyMap<number, number> = new Map([
   [0x60, 184],
 ]);
 
-/** Of the code of runtime.morestack; undefined where that is another function, or does not tell. */
+/** Of the code of runtime.morestack; undefined where that is another function, or does not say. */
 export function readGoroutineRule(code: Uint8Array | undefined): Readonly<Rule> | undefined {
   if (!code) return undefined;
   const tls = findThreadOffset(code);

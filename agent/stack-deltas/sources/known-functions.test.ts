@@ -223,7 +223,7 @@ describe('the entry point', () => {
     expect(textOf(deltasOf({ entry: 0x1110, eh: [{}, { start: 0x1100, size: 0x20 }] }))).toHaveLength(2);
   });
 
-  it.each([0, 0x10, 0x5000])('that is no code is none: 0x%s', (entry) => {
+  it.each([0, 0x10, 0x5000])('that is not code is none: 0x%s', (entry) => {
     expect(textOf(deltasOf({ entry }))).toEqual([]);
   });
 });

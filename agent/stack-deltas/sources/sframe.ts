@@ -35,7 +35,7 @@ export function decodeSframe(section: FrameSection, target: DecodeTarget): Frame
 
 interface Header {
   startIsPcRelative: boolean;
-  /** 0: each row tells. */
+  /** 0: each row shows. */
   fixedFp: number;
   fixedRa: number;
   fdeCount: number;
@@ -104,7 +104,7 @@ class SframeDecoder {
     const [fixedFp, fixedRa] = [cursor.i8(), cursor.i8()];
     const body = HEADER_BYTES + cursor.u8();
     const fdeCount = cursor.u32();
-    cursor.skip(8); // number of rows, and their bytes: each function tells its own
+    cursor.skip(8); // number of rows, and their bytes: each function shows its own
     const fdesAt = body + cursor.u32();
     const fresAt = body + cursor.u32();
     if (fdesAt + fdeCount * FDE_BYTES > this.#section.bytes.length)

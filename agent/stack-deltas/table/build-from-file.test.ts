@@ -134,7 +134,7 @@ describe('tables on disk', () => {
   });
 });
 
-test('what is no ELF file is told as without a cache', () => {
+test('what is not an ELF file is told as without a cache', () => {
   writeFileSync(inBase('script'), '#!/bin/sh\necho I am no ELF file, however long this line may be\n');
   const { result, cache } = build('script', new TableCache(inBase('cache')));
   expect([result.kind, cache]).toEqual(['not-elf', { kind: 'unused', failed: false }]);

@@ -94,7 +94,7 @@ export function buildFromFile(fd: number, options: FileOptions): FileResult {
   return { result, cache: { kind: cached.kind, failed } };
 }
 
-/** What is no ELF file is told by the attempt to make its table. */
+/** What is not an ELF file is told by the attempt to make its table. */
 function tryParse(source: ByteSource): ElfFile | undefined {
   try {
     return parseElf(source);

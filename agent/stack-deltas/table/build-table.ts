@@ -48,7 +48,7 @@ export interface BuildOptions {
   onRuntime?: ((runtime: DetectedRuntime) => void) | undefined;
 }
 
-/** Made of the file alone, but for what `usesSeparate` tells. */
+/** Made of the file alone, but for what `usesSeparate` shows. */
 export interface UnwindTable {
   /** Undefined where the file has no unwind information. */
   table: PackedTable | undefined;

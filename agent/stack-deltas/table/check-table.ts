@@ -37,7 +37,7 @@ function checkLayout({
   const counts = [firstPage, pageCount, rulesAt, rowsAt, rowCount, ruleCount];
   if (!counts.every((n) => Number.isSafeInteger(n) && n >= 0 && n <= 0xffff_ffff)) return 'a count is none';
   if (image.length === 0 || image.length % BLOCK_BYTES !== 0)
-    return `${image.length} bytes are no whole blocks`;
+    return `${image.length} bytes are not whole blocks`;
   if (pageCount === 0 || pageCount > MAX_PAGES) return `${pageCount} pages`;
   if (ruleCount === 0 || ruleCount > MAX_RULES) return `${ruleCount} rules`;
   if (rowCount > MAX_IMAGE_BYTES / 4) return `${rowCount} rows`;

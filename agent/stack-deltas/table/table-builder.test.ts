@@ -37,7 +37,7 @@ it('makes the table of an open file and of bytes alike, as it is made here', asy
   });
 });
 
-it('answers in order, and tells what is no ELF file or cut short', async () => {
+it('answers in order, and says what is not an ELF file or cut short', async () => {
   const path = join(folder, 'cut');
   writeFileSync(path, sh.subarray(0, 5000));
   const cut = openSync(path, 'r');
@@ -52,7 +52,7 @@ it('answers in order, and tells what is no ELF file or cut short', async () => {
   expect(results.map((r) => r.kind)).toEqual(['not-elf', 'built', 'built', 'crashed']);
 });
 
-it('tells of a language runtime before it has made the table', async () => {
+it('reports a language runtime before it has made the table', async () => {
   const events: string[] = [];
   const built = builder.buildFromFd(fd, undefined, ({ runtime }) => events.push(runtime));
   const result = await built.then((made) => {

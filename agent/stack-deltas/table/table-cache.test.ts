@@ -144,7 +144,7 @@ test('a table that passes the check can be read everywhere, whatever is in it', 
 });
 
 test.each<[string, (other: PackedTable, view: DataView) => void]>([
-  ['no whole blocks', (t) => Object.assign(t, { image: t.image.subarray(1) })],
+  ['not whole blocks', (t) => Object.assign(t, { image: t.image.subarray(1) })],
   ['pages', (t) => Object.assign(t, { pageCount: 0 })],
   ['rules', (t) => Object.assign(t, { ruleCount: 0 })],
   ['a count is none', (t) => Object.assign(t, { rowsAt: -1 })],

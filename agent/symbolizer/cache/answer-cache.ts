@@ -92,7 +92,7 @@ export class AnswerCache {
     fileOpener().makeCacheDirectory(directory);
   }
 
-  /** Loads answers of an earlier run that still hold; `identify` tells what a path leads to now. */
+  /** Loads answers of an earlier run that still hold; `identify` says what a path leads to now. */
   load(key: string, identify: (where: Probe['where'], path: string) => string): Answers {
     const answers = new Answers();
     try {

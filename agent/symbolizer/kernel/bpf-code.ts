@@ -32,7 +32,7 @@ export class BpfCode {
     this.#newestId = 0;
   }
 
-  /** The highest ID of all programs by now; undefined where the kernel does not tell (without CAP_SYS_ADMIN). */
+  /** The highest ID of all programs by now; undefined where the kernel does not say (without CAP_SYS_ADMIN). */
   update(): number | undefined {
     const added: BpfFunction[] = [];
     for (let n = 0; n < MAX_PROGRAMS; n++) {

@@ -139,7 +139,7 @@ test('a BPF program ends where its code does, not where the next symbol is', asy
   const name = (address: bigint) => kernel.lookup(address)?.name;
   expect(name(0xffffffffc090007fn)).toBe('bpf_prog_0123456789abcdef_late');
   expect(name(0xffffffffc0900080n)).toBeUndefined();
-  // what is no program's has a page
+  // what is not a program's has a page
   expect(name(0xffffffffc0a00fffn)).toBe('bpf_trampoline_1');
   expect(name(0xffffffffc0a01000n)).toBeUndefined();
   expect(name(0xffffffffc0b00010n)).toBe('ftrace_trampoline');

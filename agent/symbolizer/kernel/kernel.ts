@@ -40,7 +40,7 @@ const TIMES_TO_MISS = 2;
 /** One read of kallsyms gives a page at most; a slice is parsed in about a millisecond, cold in five. */
 const SLICE_BYTES = 64 * 1024;
 const PAGE_BYTES = 4096;
-/** Code that the kernel makes and is no BPF program, such as a trampoline, has this much room. */
+/** Code that the kernel makes and is not a BPF program, such as a trampoline, has this much room. */
 const MAX_TRAMPOLINE = 4096;
 const MAX_NOTE_BYTES = 64 * 1024;
 

@@ -53,7 +53,7 @@ export class SymbolNames {
     workerFailed: 0,
     /** Other files that executables named for their symbols. */
     debugFilesOpened: 0,
-    /** Debug files that are no regular files, that somebody else can change, or that the executable's owner may not read. */
+    /** Debug files that are not regular files, that somebody else can change, or that the executable's owner may not read. */
     debugFilesRefused: 0,
     /** Compressed symbol tables (.gnu_debugdata) that can't be read, or exceed a limit. */
     miniDebugInfoDamaged: 0,

@@ -38,7 +38,7 @@ export class SymbolCache {
     this.#cache = cache;
   }
 
-  /** Undefined for what is no open file. */
+  /** Undefined for what is not an open file. */
   of(request: SymbolRequest): CachedSymbols | undefined {
     const key = keyOf(request);
     if (key === undefined) return undefined;

@@ -2,7 +2,7 @@
 import type { PartInfo } from '../database/database-part.ts';
 import type { Column, RowQuery, Rows } from '../store.ts';
 
-/** How a server tells groups of a part's series. */
+/** How a server names groups of a part's series. */
 export interface GroupKeys {
   /** Of a row of the table `series`: a number. */
   sql: string;

@@ -60,7 +60,7 @@ export class ClickHouseStore extends DatabaseStore {
       url: options.url,
       application: 'everyframe',
       request_timeout: REQUEST_TIMEOUT_MS,
-      // Whoever asked tells what failed.
+      // Whoever asked says what failed.
       log: { level: ClickHouseLogLevel.OFF },
     });
     try {

@@ -43,7 +43,7 @@ async function processesOf(store: DuckDbStore): Promise<string[]> {
 }
 
 it.each([
-  ['is no database', (path: string) => writeFileSync(path, 'hello '.repeat(10_000))],
+  ['is not a database', (path: string) => writeFileSync(path, 'hello '.repeat(10_000))],
   ['is cut', (path: string) => truncateSync(path, 14_000)],
   ['has other bytes where its catalogue is', (path: string) => overwrite(path, 12_288, 200_000)],
   ['is zeros', (path: string) => writeFileSync(path, Buffer.alloc(300_000))],

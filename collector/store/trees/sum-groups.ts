@@ -29,7 +29,7 @@ export function sumGroups(
   const self = new Float64Array(groupCount);
   const total = new Float64Array(groupCount);
   const { firstChild, sibling } = linkChildren(parents);
-  // Depth first without a call stack: how often each group is on the path tells recursion.
+  // Depth first without a call stack: how often each group is on the path shows recursion.
   const onPath = new Uint32Array(groupCount);
   let node = firstChild[0]!;
   while (node !== 0) {

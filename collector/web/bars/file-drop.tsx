@@ -11,7 +11,7 @@ interface Properties {
   onShow(span: TimeRange): void;
 }
 
-/** Takes files that are dropped anywhere on the page, and tells what became of each. */
+/** Takes files that are dropped anywhere on the page, and says what became of each. */
 export function FileDrop({ wishes, onShow }: Properties) {
   const input = useRef<HTMLInputElement>(null);
   const [outcomes, setOutcomes] = useState<readonly FileOutcome[]>([]);

@@ -20,7 +20,7 @@ describe('toggleValue', () => {
 });
 
 describe('a filter', () => {
-  it('tells what it says of a label, and what it says without it', () => {
+  it('says what it says of a label, and what it says without it', () => {
     const where = 'process=a,b host!=c process.executable.name=d';
     expect(valuesOf(where, 'process', '=')).toEqual(['a', 'b', 'd']);
     expect(withoutKey(where, 'process')).toBe('host!=c');

@@ -19,7 +19,7 @@ export interface Answer<T> {
   isStale: boolean;
 }
 
-/** All that is on the page asks at the same moments, so that it tells of the same time. */
+/** All that is on the page asks at the same moments, so that it is of the same time. */
 function untilNext(tookMs: number): number {
   const intervals = Math.max(1, Math.ceil(tookMs / MAX_BUSY / INTERVAL_MS));
   return intervals * INTERVAL_MS - (Date.now() % INTERVAL_MS);

@@ -37,7 +37,7 @@ describe('stackTimeline', () => {
     expect(data.stepMs).toBe(1000);
   });
 
-  it('tells so of each step, by the rate at which it was sampled', () => {
+  it('says so of each step, by the rate at which it was sampled', () => {
     const stepNanos = [1e9, 1e9];
     const { areas } = stackTimeline({ ...answer({ node: [20, 100] }), cpuNanos: 2e9, stepNanos });
     expect(areas[0]!.heights).toEqual([1, 1]);

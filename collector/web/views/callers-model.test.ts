@@ -44,6 +44,6 @@ it('reaches every callee by zooming into what is not loaded, however few boxes a
   expect([...seen.values()].reduce((a, b) => a + b, 0)).toBe(820);
 });
 
-it('refuses a zoom that is no key', async () => {
+it('refuses a zoom that is not a key', async () => {
   await expect(callees('x y', 8)).rejects.toThrow('callees_zoom is "x y"');
 });

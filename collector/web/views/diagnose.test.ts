@@ -74,7 +74,7 @@ describe('diagnose', () => {
     expect(said).toContain('everyframe agent --collection-agent 127.0.0.1:11000 --disable-tls');
   });
 
-  it('tells refused requests and why', () => {
+  it('shows refused requests and why', () => {
     const refusals = [{ reason: 'too old a version', count: 14, lastMs: NOW - 3000 }];
     const refused = status({ requests: { accepted: 0, refused: 14, repeated: 0 }, agents: [], refusals });
     expect(text({ status: refused })).toContain('14 requests refused');
@@ -132,8 +132,8 @@ describe('diagnose', () => {
   });
 
   it('quotes the collector where it refuses what a link asks', () => {
-    const said = text({ error: '"x" is no key', isRefused: true, samples: undefined });
+    const said = text({ error: '"x" is not a key', isRefused: true, samples: undefined });
     expect(said).toContain('The collector cannot answer what the address asks');
-    expect(said).toContain('It says: "x" is no key.');
+    expect(said).toContain('It says: "x" is not a key.');
   });
 });

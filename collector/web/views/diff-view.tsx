@@ -131,7 +131,7 @@ function NothingToCompare({ what }: { what: string }) {
 
 type Row = DiffAnswer['functions'][number];
 
-/** Of samples alone: of other types a value does not tell how many there were. */
+/** Of samples alone: of other types a value does not say how many there were. */
 const isChance = ({ self, baseSelf }: Row, now: Basis, base: Basis): boolean =>
   isCpu(now.type) && mayBeChance({ part: baseSelf, all: base.samples }, { part: self, all: now.samples });
 

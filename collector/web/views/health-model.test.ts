@@ -55,7 +55,7 @@ const health = (changes: Partial<HealthAnswer['status']> = {}): HealthAnswer => 
 });
 
 describe('listStages', () => {
-  it('tells what the store can tell where agents say nothing', () => {
+  it('says what the store can say where agents say nothing', () => {
     expect(listStages(health()).map(({ stage, count, of }) => [stage, count, of])).toEqual([
       ['taken', undefined, undefined],
       ['unwound', 70, 80],

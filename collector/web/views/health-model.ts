@@ -7,7 +7,7 @@ import { cutOf, LOSSES, type LossKind, type Stage, unreadOf } from './losses.ts'
 export interface StageRow {
   stage: Stage;
   title: string;
-  /** Events that came this far; undefined where no agent tells. */
+  /** Events that came this far; undefined where no agent says. */
   count: number | undefined;
   /** Out of these. */
   of: number | undefined;

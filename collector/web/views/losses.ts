@@ -1,4 +1,4 @@
-/** What tells of a loss, a counter or a frame: at which stage, why, and what to do about it. */
+/** What is known of a loss, a counter or a frame: at which stage, why, and what to do about it. */
 import { CUT_MARKERS } from '../../../common/profile/model/cut-markers.ts';
 import { type UnnamedReason, unnamedReasonOf } from '../../../common/profile/model/unnamed-markers.ts';
 

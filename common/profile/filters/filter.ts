@@ -122,7 +122,7 @@ export function labelOf(name: string): string {
   if (key.startsWith(LABEL_KEY)) return `@${PROGRAM_LABEL}${key.slice(LABEL_KEY.length)}`;
   if (key.includes('.')) return `@${key}`;
   throw new FilterError(
-    `"${name}" is no key: use one of ${[...LABELS, ...LINK_LABELS].join(', ')}, or an attribute such as deployment.environment or @region`,
+    `"${name}" is not a key: use one of ${[...LABELS, ...LINK_LABELS].join(', ')}, or an attribute such as deployment.environment or @region`,
   );
 }
 

@@ -60,11 +60,11 @@ describe('compilePattern', () => {
         return (error as Error).message;
       }
     };
-    expect(reason('(a')).toBe('"(a" is no regular expression: missing closing ): (a');
+    expect(reason('(a')).toBe('"(a" is not a regular expression: missing closing ): (a');
     expect(reason('(?<!std::)move')).toContain('(?<!… (looking around and back-references) is not supported');
     expect(reason('(a)\\1')).toContain('\\1… (looking around and back-references) is not supported');
     expect(reason('a'.repeat(1001))).toContain('at most 1000 are read');
-    expect(reason('a{9999}')).toContain('is no regular expression');
+    expect(reason('a{9999}')).toContain('is not a regular expression');
     expect(() => parseFilter('frame~"(?=x)"')).toThrow('not supported');
   });
 

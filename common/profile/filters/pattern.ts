@@ -33,7 +33,7 @@ export function compilePattern(source: string, { ignoreCase = false } = {}): Pat
     const compiled = RE2JS.compile(RE2JS.translateRegExp(source), flags);
     return { test: (text) => compiled.test(text.length > MAX_TEXT ? text.slice(0, MAX_TEXT) : text) };
   } catch (error) {
-    throw new PatternError(`"${source}" is no regular expression: ${reasonOf(source, error as Error)}`);
+    throw new PatternError(`"${source}" is not a regular expression: ${reasonOf(source, error as Error)}`);
   }
 }
 

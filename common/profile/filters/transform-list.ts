@@ -32,10 +32,12 @@ const MAX_TRANSFORMS = 20;
 export function parseTransforms(text: string): Transform[] {
   const transforms = readTerms(text, 'focus=main').map(({ key, operator, values }): Transform => {
     if (!Object.hasOwn(TRANSFORMS, key)) {
-      throw new FilterError(`"${key}" is no transform: use one of ${Object.keys(TRANSFORMS).join(', ')}`);
+      throw new FilterError(`"${key}" is not a transform: use one of ${Object.keys(TRANSFORMS).join(', ')}`);
     }
     if (operator !== '=' && operator !== '~') {
-      throw new FilterError(`"${key}${operator}" is no transform: write ${key}=VALUE or ${key}~EXPRESSION`);
+      throw new FilterError(
+        `"${key}${operator}" is not a transform: write ${key}=VALUE or ${key}~EXPRESSION`,
+      );
     }
     if (operator === '~') for (const value of values) toPattern(value);
     if (key === 'only' && (operator !== '=' || readRuntimes(values) === undefined)) {

@@ -20,7 +20,7 @@ const MAX_GAP_PERIODS = 0.5;
 /** Linux hands out at most 2^22. */
 const FIRST_FREE_TID = 2 ** 22 + 1;
 
-/** @throws Error for values that are no times and no counts: the format has no others */
+/** @throws Error for values that are not times and no counts: the format has no others */
 export function writeChromeTrace(profile: Profile): Uint8Array {
   const { unit } = measureOf(profile.type);
   if (unit !== 'nanoseconds' && unit !== 'count')

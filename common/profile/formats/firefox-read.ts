@@ -30,7 +30,7 @@ export function readFirefox(value: unknown, budget?: ReadBudget): Profile {
   const file = object(value);
   const meta = object(file['meta']);
   if (meta['preprocessedProfileVersion'] === undefined)
-    throw new Error('it is no processed profile: save it from profiler.firefox.com, which converts it');
+    throw new Error('it is not a processed profile: save it from profiler.firefox.com, which converts it');
   const builder = new ProfileBuilder(budget);
   if (!readOwnHeader(builder.profile, meta['everyframe'])) {
     builder.profile.timeUnixNano = nanosOf(Number(meta['startTime']));
@@ -211,7 +211,7 @@ function readCallers(table: Json, length: number): (number | undefined)[] {
   });
 }
 
-/** Of milliseconds; 0 for what is no time after the start, and for more than 64 bits hold together with another. */
+/** Of milliseconds; 0 for what is not a time after the start, and for more than 64 bits hold together with another. */
 const nanosOf = (ms: number): bigint => (ms > 0 && ms * 1e6 < 2 ** 62 ? BigInt(Math.round(ms * 1e6)) : 0n);
 
 /** A value above 0, else 0. */

@@ -34,7 +34,7 @@ const samples = { length: 3, stack: [2, 0, null], timeDeltas: [1, 0.5, 2], weigh
 const threads = [{ name: 'Worker', processName: 'app', pid: '7', tid: 8, samples }];
 const libs = [{ name: 'libfoo.so', path: '/lib/libfoo.so', codeId: 'c0ffee' }];
 
-it('times and weights that are no numbers, or of more than 64 bits, are none', () => {
+it('times and weights that are not numbers, or of more than 64 bits, are none', () => {
   const bad = { stack: [0, 0, 0], time: ['x', 1e300, 1], weight: null };
   const endless = `${JSON.stringify({ meta, libs, shared, threads: [{ ...threads[0], samples: { ...bad, time: [0, 1, 2] } }] }).replace('"time":[0,1,2]', '"time":[1e999,-1e999,1]')}`;
   const profile = readProfile('a.firefox.json', Buffer.from(endless));

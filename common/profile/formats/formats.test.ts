@@ -132,7 +132,7 @@ describe('formats', () => {
     const file = fc.constantFrom(...FILES.filter((name) => !/folded|trace/.test(name)));
     fc.assert(
       fc.property(arbitraryProfile, file, (profile, name) => {
-        // a pprof file tells the kernel's frames by their mapping, which is of one kind
+        // a pprof file shows the kernel's frames by their mapping, which is of one kind
         const locations = profile.locations.map((location) => ({
           ...location,
           frameType: 'native' as const,
@@ -197,14 +197,14 @@ describe('formats', () => {
         return (error as Error).message.replace(/.*: |string \d+ and has \d+/g, '');
       }
     });
-    // between two fields behind the names of all types, nothing tells that there was more
+    // between two fields behind the names of all types, nothing says that there was more
     const types = ['samples/count', 'cpu/nanoseconds'];
     expect(new Set(outcomes)).toEqual(
       new Set(['it does not say what its samples are', 'it is cut', ...types]),
     );
   });
 
-  it('leaves out trace events whose times are no numbers', () => {
+  it('leaves out trace events whose times are not numbers', () => {
     const trace =
       '[{"ph":"X","name":"a","ts":1e400,"dur":1},{"ph":"X","name":"b","ts":-1e308,"dur":1e308},{"ph":"X","name":"c","ts":5,"dur":3},{"ph":"B","name":"d","ts":"x"},{"ph":"E","ts":9}]';
     const { samples } = readProfile('a.trace.json', Buffer.from(trace));
@@ -235,13 +235,13 @@ describe('formats', () => {
     expect(readProfile('a.folded.gz', gzipSync('a;b 3\n')).samples).toMatchObject([{ value: 3 }]);
   });
 
-  it('says that pictures are no profiles', () => {
+  it('says that pictures are not profiles', () => {
     expect(() => readProfile('a.html', Buffer.from('<html>'))).toThrow(
       "a.html is for looking at, in a browser, and can't be read again: name the .pb.gz",
     );
   });
 
-  it('says that a report is no profile', () => {
+  it('says that a report is not a profile', () => {
     const report = writeProfile('a.txt', exampleProfile());
     expect(() => readProfile('a.txt', report)).toThrow(/^a\.txt is .* it is a report, .* name the \.pb\.gz/);
   });
@@ -307,7 +307,7 @@ swapper     0 [000]  5.020000:          1 cycles:
     expect(profile.durationNano).toBe(19_900_000n);
   });
 
-  it('keeps events that are no CPU time apart, by as many as each stands for', () => {
+  it('keeps events that are not CPU time apart, by as many as each stands for', () => {
     const text = TEXT.replace('1 cycles:', '40 cache-misses:pp:').replace(
       '250000 cpu-clock:\n',
       '1 sched:sched_switch: a ==> b\n',
@@ -335,7 +335,7 @@ describe('JSON', () => {
       '{"shared":{"frames":[]},"profiles":[{"type":"sampled","samples":[[7]]}]}',
       /frame 7 is not among the 0/,
     ],
-    ['{"meta":{},"threads":[]}', /no processed profile/],
+    ['{"meta":{},"threads":[]}', /not a processed profile/],
     ['{"x":1}', /none of OTLP's, speedscope's/],
   ])('says what is wrong with %s', (text, message) => {
     expect(() => readProfile('a.json', Buffer.from(text))).toThrow(message);
@@ -358,7 +358,7 @@ describe('JSON', () => {
 });
 
 describe('speedscope files of other programs', () => {
-  it('have a profile for each kind of unit: bytes and times are no sum', () => {
+  it('have a profile for each kind of unit: bytes and times are not a sum', () => {
     const sampled = (unit: string, weight: number) => ({
       ...{ type: 'sampled', name: unit, unit, startValue: 0, endValue: weight },
       ...{ samples: [[0]], weights: [weight] },

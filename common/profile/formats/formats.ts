@@ -400,7 +400,7 @@ function readJson(bytes: Uint8Array, budget: ReadBudget): ProfileFile {
 }
 
 /**
- * Of a file whose name tells none: by how it begins.
+ * Of a file whose name says none: by how it begins.
  *
  * @param start its first 64 KiB, unpacked
  * @throws Error naming the formats that can be read where it is none of them

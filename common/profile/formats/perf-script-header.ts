@@ -24,7 +24,7 @@ export interface EventHeader {
   time: bigint;
   /** Whether process and thread are told apart. */
   hasBoth: boolean;
-  /** As `-e` names it, '' where the file does not tell. */
+  /** As `-e` names it, '' where the file does not say. */
   event: string;
   /** How many of the events one stands for. */
   period: number;

@@ -100,7 +100,7 @@ describe('perf script', () => {
     expect(lines.locations.slice(1).map(({ lines }) => lines[0]!.line)).toEqual([8, 6]);
   });
 
-  it('calls a process by its main thread, and skips records that are no samples', () => {
+  it('calls a process by its main thread, and skips records that are not samples', () => {
     const event = (comm: string, tid: number): string =>
       `${comm} 10/${tid} 5.000000: cycles: \n\t 1185 f (/w)\n\n`;
     const noise = `java 10/10 0.000000: PERF_RECORD_MMAP2 10/10: [0x1(0x2) @ 0 fe:01 1 1]: r-xp /w\n`.repeat(

@@ -31,7 +31,7 @@ function kindOf(line: string, isInEvent: boolean): Kind {
   if (line.startsWith('#')) return 'comment';
   if (line.startsWith('\t')) return 'frame';
   if (isInEvent && SOURCE_LINE.test(line)) return 'source';
-  // copied from a terminal, tabs are spaces; IDs and times are no addresses with a name behind them
+  // copied from a terminal, tabs are spaces; IDs and times are not addresses with a name behind them
   if (isInEvent && /^ {4,}[0-9a-f]{4,16} \S/.test(line) && !/:( |$)/.test(line)) return 'frame';
   return 'event';
 }

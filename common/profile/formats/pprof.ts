@@ -160,7 +160,7 @@ function writePlaces(profile: Profile, s: Strings): Pick<Input, 'mapping' | 'loc
   }));
   const unmapped = { ...emptyMapping(), id: mappings.length, filename: s(KERNEL_FILE), buildId: 0 };
   if (kernel.has(0)) mapping.push({ ...unmapped, hasFunctions: true });
-  // 0 is no ID, and a frame of which nothing is known is a frame
+  // 0 is not an ID, and a frame of which nothing is known is a frame
   const hasUnknown = stacks.some((stack) => stack.includes(0));
   const location = locations.map((l, i) => ({
     id: i + 1,
@@ -177,7 +177,7 @@ function writePlaces(profile: Profile, s: Strings): Pick<Input, 'mapping' | 'loc
 /** Those with a place of their own in a profile; others are attributes. */
 const OWN_LABELS: ReadonlySet<string> = new Set(['pid', 'tid', 'thread', 'process']);
 
-/** As integrations of tracers call them; a value that is no ID is an attribute. */
+/** As integrations of tracers call them; a value that is not an ID is an attribute. */
 const [TRACE_LABEL, SPAN_LABEL] = ['trace_id', 'span_id'];
 
 /** A program's labels are called as it calls them, so that Go's tools find them. */

@@ -6,7 +6,7 @@ import { cpuType } from '../model/profile-type.ts';
 import { writeProfile } from './formats.ts';
 import { protobufKind } from './protobuf-kind.ts';
 
-it('tells pprof and OTLP by any of their beginnings', () => {
+it('knows pprof and OTLP by any of their beginnings', () => {
   fc.assert(
     fc.property(arbitraryProfile, fc.nat(), (profile, cut) => {
       const named = { ...profile, type: cpuType(7n) };

@@ -105,7 +105,7 @@ describe('a round trip keeps', () => {
     expect(JSON.parse(text).dictionary.linkTable).toEqual([{}, link]);
   });
 
-  it('labels of pprof that are no IDs as attributes, and those of a link once', () => {
+  it('labels of pprof that are not IDs as attributes, and those of a link once', () => {
     const link = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: '' };
     const attributes = attributesText([
       ['trace_id', 'mine'],

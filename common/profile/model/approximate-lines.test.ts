@@ -10,7 +10,7 @@ const java = (pid: number): Process => ({
   attributes: attributesText([APPROXIMATE_LINES]),
 });
 
-test('a sentence tells of the processes whose lines are not exact', () => {
+test('a sentence names the processes whose lines are not exact', () => {
   expect(describeApproximateLines({ processes: [emptyProcess()] })).toBe('');
   expect(describeApproximateLines({ processes: [emptyProcess(), java(7)] })).toMatch(
     /^Lines and inlined callees of java \(7\) are approximate: .*DebugNonSafepoints/,

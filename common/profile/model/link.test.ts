@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { LinkTable, toSpanId, toTraceId } from './link.ts';
 
 describe('toTraceId, toSpanId', () => {
-  it('take hex digits of any case, and nothing that is no ID', () => {
+  it('take hex digits of any case, and nothing that is not an ID', () => {
     expect(toTraceId('0AF7651916CD43DD8448EB211C80319C')).toBe('0af7651916cd43dd8448eb211c80319c');
     expect(toSpanId('b7ad6b7169203331')).toBe('b7ad6b7169203331');
     for (const bad of ['', '0'.repeat(32), '1'.repeat(31), '1'.repeat(33), 'g'.repeat(32)])

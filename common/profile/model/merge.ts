@@ -20,7 +20,7 @@ import { countsSamples, type ProfileType, typeKey, valueKind } from './profile-t
 /**
  * One profile a type, in the order in which the types come; they share their tables. CPU samples where none is given.
  * Samples of different periods become the time that they stand for, which can be added up. Of a state, such as memory in
- * use, the latest of each process is kept: those of different times are no sum.
+ * use, the latest of each process is kept: those of different times are not a sum.
  *
  * Leaves the given profiles as they are; the result may share entries with them.
  *

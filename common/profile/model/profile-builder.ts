@@ -156,7 +156,7 @@ export const markKernel = (name: string, frameType: FrameType): string =>
 /** The agent's marker of a stack that was cut: no frame of the program. */
 export const isMarkerName = (name: string): boolean => /^\[cut: .*\]$/.test(name);
 
-/** What a name tells of its frame's type where nothing else does. */
+/** What a name says of its frame's type where nothing else does. */
 export function frameOfName(text: string): { name: string; frameType: FrameType } {
   if (isMarkerName(text)) return { name: text, frameType: 'abort-marker' };
   if (!text.endsWith(KERNEL_SUFFIX)) return { name: text, frameType: 'native' };

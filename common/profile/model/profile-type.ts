@@ -1,5 +1,5 @@
 /**
- * What the values of a profile count: the sample type and unit of pprof and OTLP, with the period type that tells how the
+ * What the values of a profile count: the sample type and unit of pprof and OTLP, with the period type that says how the
  * samples were taken. A type has a name for people and for addresses (`off_cpu/nanoseconds`), and a key for tables.
  */
 
@@ -12,7 +12,7 @@ export interface ValueType {
 export interface ProfileType {
   /** What a value is, and its unit. */
   sampleType: ValueType;
-  /** What passes between two samples; both texts are empty where the sender does not tell. */
+  /** What passes between two samples; both texts are empty where the sender does not say. */
   periodType: ValueType;
   /** How much of it, in the unit of `periodType`: nanoseconds of CPU time, bytes allocated; 0 for unknown. */
   period: bigint;

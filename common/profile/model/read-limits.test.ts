@@ -95,7 +95,7 @@ describe('a file that would cost more than it may', () => {
     expect(performance.now() - start).toBeLessThan(20_000);
   });
 
-  it('is no problem where it is only nested, or one line', () => {
+  it('is not a problem where it is only nested, or one line', () => {
     expect(() => read('a.json', '['.repeat(100_000))).toThrow('nested deeper than 512');
     expect(() => read('a.folded', `${';'.repeat(70 << 20)} 1`)).toThrow(
       /line 1 has more than 64 MiB|would need more/,

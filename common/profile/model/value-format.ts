@@ -39,7 +39,7 @@ export function valueFormatter(valueType: NamedUnit): ValueFormatter {
   };
 }
 
-/** A type that is no word, as a probe's place, has events, or what the values of its events add up to. */
+/** A type that is not a word, as a probe's place, has events, or what the values of its events add up to. */
 function countFormatter(type: string): ValueFormatter {
   if (HAS_VALUE.test(type))
     return {

@@ -4,6 +4,6 @@ export interface CounterReport {
   resource: Record<string, string>;
   startMs: number;
   timeMs: number;
-  /** By name; whatever is no finite number is left out of a request. */
+  /** By name; whatever is not a finite number is left out of a request. */
   counters: Record<string, number>;
 }

@@ -51,7 +51,7 @@ export function* decodeInSteps(
   } catch (error) {
     if (!(error instanceof BadProtobuf)) throw error;
     throw new OtlpError(
-      `these ${bytes.length} bytes are no OTLP profiles request of opentelemetry-proto 1.10 or later: ${error.message}`,
+      `these ${bytes.length} bytes are not an OTLP profiles request of opentelemetry-proto 1.10 or later: ${error.message}`,
     );
   }
 }

@@ -265,7 +265,7 @@ describe('encodeOtlp', () => {
     expect(performance.now() - start).toBeLessThan(10_000);
   });
 
-  it('tells what is of a thread with its samples, not with the resource', () => {
+  it('says what is of a thread with its samples, not with the resource', () => {
     const profile = profileOfFunctions(2);
     const [, process] = profile.processes;
     profile.processes[1] = { ...process!, attributes: '["k8s.pod.name","a","thread.state","running"]' };

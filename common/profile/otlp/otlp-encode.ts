@@ -357,7 +357,7 @@ export class OtlpEncoder {
     if (index === undefined) {
       this.#innermost.clear();
       if (value !== 0) this.#innermost.uint(3, value);
-      // the presence of a zero must be written: it tells the kind of the value
+      // the presence of a zero must be written: it shows the kind of the value
       else this.#innermost.raw(INT_ZERO);
       index = this.#newAttribute(key);
       values.set(value, index);

@@ -11,7 +11,7 @@ const IDS = ['traceId', 'spanId'];
 /** Digits of either; what is base64 of as many bytes is shorter or longer. */
 const HEX_ID = /^(?:[0-9a-f]{16}|[0-9a-f]{32})$/i;
 
-/** @throws Error for what is no request */
+/** @throws Error for what is not a request */
 export function jsonToProtobuf(value: object): Uint8Array {
   const readId = (id: unknown): unknown =>
     typeof id === 'string' && HEX_ID.test(id) ? Buffer.from(id, 'hex') : id;

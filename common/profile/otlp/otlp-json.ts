@@ -20,7 +20,7 @@ export function decodeOtlpJson(json: string, limits = FILE_LIMITS): DecodeResult
       throw new TypeError('an object is needed');
     bytes = jsonToProtobuf(value);
   } catch (error) {
-    throw new OtlpError(`this text is no OTLP profiles request in JSON: ${(error as Error).message}`);
+    throw new OtlpError(`this text is not an OTLP profiles request in JSON: ${(error as Error).message}`);
   }
   return decodeOtlp(bytes);
 }

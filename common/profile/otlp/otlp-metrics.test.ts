@@ -24,7 +24,7 @@ describe('counters as OTLP metrics', () => {
     );
   });
 
-  it('that are no numbers are left out', () => {
+  it('that are not numbers are left out', () => {
     const bytes = encodeCounters(
       { resource: {}, startMs: 1, timeMs: 2, counters: { good: 0, bad: Number.NaN, worse: Infinity } },
       SCOPE,

@@ -19,7 +19,7 @@ export interface Scope {
   scopeVersion: string;
 }
 
-/** An ExportMetricsServiceRequest. `isGauge` tells the names of values that also fall. */
+/** An ExportMetricsServiceRequest. `isGauge` shows the names of values that also fall. */
 export function encodeCounters(
   { resource, startMs, timeMs, counters }: CounterReport,
   { scopeName, scopeVersion }: Scope,
@@ -106,7 +106,7 @@ function writePoint(point: ProtoWriter, value: number, startMs: number, timeMs: 
 /**
  * What a request says, one report a resource. Other kinds of metrics are passed over.
  *
- * @throws Error of protobufjs for bytes that are no protobuf
+ * @throws Error of protobufjs for bytes that are not protobuf
  */
 export function decodeCounters(bytes: Uint8Array): CounterReport[] {
   const reports: CounterReport[] = [];

@@ -6,7 +6,7 @@
  * The same pass sees the layouts of opentelemetry-proto 1.9 and older by the wire types of renumbered fields.
  */
 
-/** The bytes are no OTLP profiles request that can be read; the message is for the sender's operator. */
+/** The bytes are not an OTLP profiles request that can be read; the message is for the sender's operator. */
 export class OtlpError extends Error {
   override readonly name = 'OtlpError';
 }
@@ -25,7 +25,7 @@ const MAX_DEPTH = 32;
 type Field = Schema | 'varint64' | 'fixed64';
 interface Schema {
   [field: number]: Field;
-  /** Fields whose wire type tells a layout older than 1.10: field → wire type. */
+  /** Fields whose wire type shows a layout older than 1.10: field → wire type. */
   old?: Readonly<Record<number, number>>;
   /** Fields that hold packed 32-bit indices. */
   indices?: ReadonlySet<number>;
@@ -64,7 +64,7 @@ const dictionary: Schema = {
 };
 const request: Schema = { 1: resourceProfiles, 2: dictionary };
 
-/** @throws OtlpError for bytes that are no protobuf, for old layouts, and for what would cost too much */
+/** @throws OtlpError for bytes that are not protobuf, for old layouts, and for what would cost too much */
 export function scanRequest(bytes: Uint8Array): void {
   new Scanner(bytes).message(request, bytes.length, 0);
 }
@@ -155,7 +155,7 @@ class Scanner {
 
   #bad(what: string): OtlpError {
     return new OtlpError(
-      `these ${this.#bytes.length} bytes are no OTLP profiles request of opentelemetry-proto 1.10 or later: ${what} at byte ${this.#at}`,
+      `these ${this.#bytes.length} bytes are not an OTLP profiles request of opentelemetry-proto 1.10 or later: ${what} at byte ${this.#at}`,
     );
   }
 }

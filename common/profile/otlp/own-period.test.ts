@@ -189,7 +189,7 @@ describe('a real name', () => {
     { stringValueStrindex: 1e6 },
     { stringValueStrindex: -1 },
     {},
-  ])('is none that is no text: %j', (value) => {
+  ])('is none that is not text: %j', (value) => {
     expect(withValue(value)).toBe('a_b');
   });
 

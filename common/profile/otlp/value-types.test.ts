@@ -1,4 +1,4 @@
-/** Values that are no CPU samples, from one format into another: nothing is lost, and no time or size is made up. */
+/** Values that are not CPU samples, from one format into another: nothing is lost, and no time or size is made up. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { arbitraryTyped, describeSamples } from '../../../test/support/arbitrary-profile.ts';

@@ -14,7 +14,7 @@ export interface DiffRow {
   before: number;
   after: number;
   change: number;
-  /** Whether the change may be no more than chance; null where the type does not tell how many samples there were. */
+  /** Whether the change may be no more than chance; null where the type does not say how many samples there were. */
   mayBeChance: boolean | null;
   /** Shares of values of samples in which it was the innermost. */
   selfBefore: number;

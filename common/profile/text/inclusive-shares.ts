@@ -113,7 +113,7 @@ const NAMES_AT: Record<'function' | 'library' | 'line', NamesAt> = {
 function librariesAt(profile: Profile, location: number): string[] {
   const { mapping, frameType, lines } = profile.locations[location]!;
   const place = { mapping: profile.mappings[mapping]!.filename, kind: frameType || 'unknown' };
-  // what is no code, as the marker of a cut stack, is of no library
+  // what is not code, as the marker of a cut stack, is of no library
   const libraryOf = (name: string, file: string): string => libraryName({ ...place, name, file }) || name;
   if (lines.length === 0) return frameNames(profile, location).map((name) => libraryOf(name, ''));
   return lines.map(({ func }) => libraryOf(profile.functions[func]!.name, profile.functions[func]!.filename));

@@ -14,7 +14,7 @@ import { OPERATORS, SPECIAL_NAMES, SPECIAL_TYPES } from './itanium-tables.ts';
 import { readType } from './itanium-types.ts';
 import { NotDemangled } from './output.ts';
 
-/** What a name tells of the function that it names. */
+/** What a name says of the function that it names. */
 interface NameFacts {
   qualifiers: string;
 }
@@ -149,7 +149,7 @@ export function readNestedName(reader: Reader, facts?: NameFacts): Node {
   while (!reader.take('E')) {
     const before = reader.at;
     name = readComponent(reader, name, facts);
-    // a substitution as such is no new one
+    // a substitution as such is not a new one
     if (reader.source[before] !== 'S' || reader.source[before + 1] === 't') reader.substitute(name);
     reader.take('M');
   }

@@ -16,7 +16,7 @@ export interface Grammar {
 
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 
-/** 0-9 and A-Z; NaN for what is no digit. */
+/** 0-9 and A-Z; NaN for what is not a digit. */
 function digitOf(code: number): number {
   if (isDigit(code)) return code - 0x30;
   return code >= 0x41 && code <= 0x5a ? code - 0x41 + 10 : Number.NaN;

@@ -13,7 +13,7 @@ interface RustPrinter {
   backReference(print: () => void): void;
 }
 
-/** `inValue`: where an expression stands anyway; elsewhere what is no plain literal needs braces. */
+/** `inValue`: where an expression stands anyway; elsewhere what is not a plain literal needs braces. */
 export function printConstant(demangler: RustPrinter, inValue: boolean): void {
   const { reader } = demangler;
   const tag = reader.next();

@@ -135,7 +135,7 @@ describe.skipIf(!hasGcc)('DWARF of a program of gcc', () => {
     expect(scratch.names).toContain(undefined);
   });
 
-  it.each([false, true])('tells where else the same holds (tables outside memory: %s)', (isOutside) => {
+  it.each([false, true])('says where else the same holds (tables outside memory: %s)', (isOutside) => {
     const scratch: Scratch = { ...IN_MEMORY, isOutside };
     const addresses = code.flatMap((address) => [address, address + 3]);
     const dwarf = openDwarf(parseElf(bufferSource(bytes)), NO_FILES, undefined, LIMITS, scratch)!;

@@ -37,7 +37,7 @@ export interface RawSymbols {
   nameStarts: Uint32Array;
   names: NameColumn;
   moduleNames: string[];
-  /** Lines that are no symbol, or one too many. */
+  /** Lines that are not a symbol, or one too many. */
   skippedLines: number;
   /** Lines of symbols that show an address, and that hide it. */
   shown: number;
@@ -158,7 +158,7 @@ export class KallsymsReader {
     symbols.nameStarts = grown(new Uint32Array(capacity + 1), symbols.nameStarts);
   }
 
-  /** Index of `[name]`, -1 where it is no module. Symbols of a module follow each other, so the last is tried. */
+  /** Index of `[name]`, -1 where it is not a module. Symbols of a module follow each other, so the last is tried. */
   #findModule(line: Uint8Array, start: number, end: number): number {
     if (end - start < 3 || line[start] !== OPEN_BRACKET || line[end - 1] !== CLOSE_BRACKET) return -1;
     const { moduleNames } = this.#symbols;
@@ -187,7 +187,7 @@ function equalsAscii(text: string, bytes: Uint8Array, start: number, end: number
   return true;
 }
 
-/** Value of at most 8 hex digits, 0 for none, -1 where a byte is no digit. */
+/** Value of at most 8 hex digits, 0 for none, -1 where a byte is not a digit. */
 function readHex(bytes: Uint8Array, start: number, end: number): number {
   let value = 0;
   for (let i = start; i < end; i++) {

@@ -16,7 +16,7 @@ sub frames {
     my @place = ('', 0);
     for (my $i = 1; my ($package, $file, $line, $name, undef, undef, $text, $is_file) = caller $i; $i++) {
         if ($name eq '(eval)') {
-            # a block is no function
+            # a block is not a function
             next if !defined $text && !$is_file;
             $name = '(required)' if $is_file;
         }

@@ -1,7 +1,7 @@
 """Says what Python itself knows of its code objects: a line of JSON each, then waits until stdin closes.
 
-{"address", "name", "file", "firstLine", "places": [[byte offset, line, column], ...]}; line 0 is no line, column
-counts from 1, 0 is no column.
+{"address", "name", "file", "firstLine", "places": [[byte offset, line, column], ...]}; line 0 is not a line, column
+counts from 1, 0 is not a column.
 """
 import dis
 import json
