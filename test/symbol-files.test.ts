@@ -105,7 +105,7 @@ describe('POST /api/v1/symbols', () => {
   });
 
   it.each([
-    ['no ELF file', Buffer.from('#!/bin/sh\n'), /no ELF file/],
+    ['not an ELF file', Buffer.from('#!/bin/sh\n'), /not an ELF file/],
     ['a header alone', Buffer.from('\x7fELF\x02\x01\x01'), /notes can't be read: /],
     ['nothing', Buffer.alloc(0), /notes can't be read: /],
   ])('says what is wrong with %s', async (_, bytes, message) => {
