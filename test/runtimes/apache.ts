@@ -2,10 +2,35 @@
 import { spawn } from 'node:child_process';
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Recording, type Stack, total } from '../support/recording.ts';
 import { inRoot } from './package-roots.ts';
 
+/** A recording of it from the first stack on that is as wanted, until there are so many; `stop` ends both. */
+export async function recordApache(
+  place: { root: string; web: string; url: string },
+  wanted: { isCounted: (stack: Stack) => boolean; isWhole: (stack: Stack) => boolean; samples: number },
+): Promise<{ recording: Recording; stop: () => Promise<void> }> {
+  const recording = await Recording.start({ samplesPerSecond: 199 });
+  const end = startApache(place.root, place.web, place.url);
+  const stop = async (): Promise<void> => {
+    end();
+    await recording.stop();
+  };
+  try {
+    await recording.until((stacks) =>
+      stacks.some((stack) => wanted.isCounted(stack) && wanted.isWhole(stack)),
+    );
+    recording.clear();
+    await recording.until((stacks) => total(stacks.filter(wanted.isCounted)) >= wanted.samples);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { recording, stop };
+}
+
 /** `web`: a folder with httpd.conf, which finds itself as /tmp/web. The answer ends the server. */
-export function startApache(root: string, web: string, url: string): () => void {
+function startApache(root: string, web: string, url: string): () => void {
   const copy = join(root, 'tmp/web');
   cpSync(web, copy, { recursive: true });
   writeFileSync(join(root, 'dev/null'), '');

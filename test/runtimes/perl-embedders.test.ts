@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
 import { compile, hasTool, missingRights } from '../support/fixtures.ts';
 import { Recording, type Stack, share, total } from '../support/recording.ts';
-import { startApache } from './apache.ts';
+import { recordApache } from './apache.ts';
 import { fetchPackages, isWholeMatrix, ROOTS } from './package-roots.ts';
 
 const URL = 'http://127.0.0.1:18999/shop';
@@ -77,7 +77,7 @@ if (!isWholeMatrix) console.log('skipped: mod_perl, only `npm run test:runtimes`
 
 describe.skipIf(root === undefined)('Apache with mod_perl', () => {
   let recording: Recording;
-  let stop: () => void;
+  let stop: (() => Promise<void>) | undefined;
 
   const isPriced = ({ frames }: Stack): boolean => frames.includes(CHAIN[0]!);
   const follows = ({ frames }: Stack): boolean => {
@@ -89,17 +89,12 @@ describe.skipIf(root === undefined)('Apache with mod_perl', () => {
   };
 
   beforeAll(async () => {
-    recording = await Recording.start({ samplesPerSecond: 199 });
-    stop = startApache(root!, join(import.meta.dirname, 'perl/web'), URL);
-    await recording.until((stacks) => stacks.some((stack) => isPriced(stack) && follows(stack)));
-    recording.clear();
-    await recording.until((stacks) => total(stacks.filter(isPriced)) >= SAMPLES);
+    const place = { root: root!, web: join(import.meta.dirname, 'perl/web'), url: URL };
+    const wanted = { isCounted: isPriced, isWhole: follows, samples: SAMPLES };
+    ({ recording, stop } = await recordApache(place, wanted));
   }, 120_000);
 
-  afterAll(async () => {
-    stop?.();
-    await recording?.stop();
-  });
+  afterAll(() => stop?.());
 
   it('shows handlers between the functions of Apache and of Perl that run them', () => {
     const priced = recording.stacks().filter(isPriced);

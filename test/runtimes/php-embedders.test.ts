@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { missingRights } from '../support/fixtures.ts';
-import { Recording, type Stack, share, total } from '../support/recording.ts';
-import { startApache } from './apache.ts';
+import { type Recording, type Stack, share, total } from '../support/recording.ts';
+import { recordApache } from './apache.ts';
 import { fetchPackages, isWholeMatrix, ROOTS } from './package-roots.ts';
 
 const SAMPLES = 100;
@@ -28,7 +28,7 @@ if (!isWholeMatrix) console.log('skipped: mod_php, only `npm run test:runtimes` 
 
 describe.skipIf(root === undefined)('Apache with mod_php', () => {
   let recording: Recording;
-  let stop: () => void;
+  let stop: (() => Promise<void>) | undefined;
 
   const isPriced = ({ frames }: Stack): boolean => frames.includes(PRICE);
   const follows = ({ frames }: Stack): boolean => {
@@ -40,17 +40,16 @@ describe.skipIf(root === undefined)('Apache with mod_php', () => {
   };
 
   beforeAll(async () => {
-    recording = await Recording.start({ samplesPerSecond: 199 });
-    stop = startApache(root!, join(import.meta.dirname, 'php/web'), 'http://127.0.0.1:18998/shop.php');
-    await recording.until((stacks) => stacks.some((stack) => isPriced(stack) && follows(stack)));
-    recording.clear();
-    await recording.until((stacks) => total(stacks.filter(isPriced)) >= SAMPLES);
+    const place = {
+      root: root!,
+      web: join(import.meta.dirname, 'php/web'),
+      url: 'http://127.0.0.1:18998/shop.php',
+    };
+    const wanted = { isCounted: isPriced, isWhole: follows, samples: SAMPLES };
+    ({ recording, stop } = await recordApache(place, wanted));
   }, 120_000);
 
-  afterAll(async () => {
-    stop?.();
-    await recording?.stop();
-  });
+  afterAll(() => stop?.());
 
   it('shows functions between those of Apache and of PHP that run them', () => {
     expect(share(recording.stacks().filter(isPriced), follows)).toBeGreaterThan(0.97);
