@@ -12,7 +12,8 @@
 #define EF_REGISTERS 32 /* x0..x30 sp */
 #define REG_FP 29
 #define REG_SP 31
-#define REG_CALLEE_SAVED EF_REGISTERS /* no CFA counts from another than fp and sp */
+/* The register of enum ef_callee_saved: no CFA counts from another than fp and sp, but BEAM has the Erlang stack in it */
+#define REG_CALLEE_SAVED 20
 #define REG_V8_FUNCTION 1
 #define REG_RETURN 30
 #define REG_PHP_INSTRUCTION 28
@@ -27,7 +28,6 @@
 #define V8_ENTRY_SAVES 144
 #define HAS_HOTSPOT 0
 #define HAS_DOTNET 0
-#define HAS_BEAM 0
 #define RETURN_ADDRESS_ON_STACK 0
 /* that of SVE is the thread's own: DWARF's register VG, which frames are measured by that hold vectors */
 #define HAS_VECTOR_LENGTH 1

@@ -17,7 +17,6 @@
  * return address while a frame is made. See hotspot.h */
 #define HAS_HOTSPOT 1
 #define HAS_DOTNET 1
-#define HAS_BEAM 1
 #define REG_HOTSPOT_METHOD 3 /* rbx */
 #define REG_HOTSPOT_BCP 13   /* r13 */
 #define REG_HOTSPOT_CALLER 0 /* rax */

@@ -249,8 +249,8 @@ enum ef_value_kind {
 };
 
 /*
- * What becomes of the callee-saved register (x86-64: rbx) that some CFA counts from, as that of the dynamic linker's
- * trampoline does. Only files with such a rule say it.
+ * What becomes of the callee-saved register: on x86-64 rbx, that some CFA counts from, as that of the dynamic linker's
+ * trampoline does; on arm64 x20, in which BEAM has the Erlang stack. Only files with such a rule, and BEAM's own, say it.
  */
 enum ef_callee_saved {
 	EF_CALLEE_SAVED_UNKNOWN = 0,

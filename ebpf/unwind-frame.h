@@ -191,12 +191,16 @@ static __always_inline int restore_fp(struct ef_scratch *s, const struct ef_rule
 	return 1;
 }
 
-/* The caller's value, where the rule says it: see enum ef_callee_saved. */
+/* The caller's value, where the rule says it: see enum ef_callee_saved. What has no frame has saved nothing. */
 static __always_inline void restore_callee_saved(struct ef_scratch *s, const struct ef_rule *rule, u64 cfa)
 {
 	s64 at = rule->cfa_offset2;
 
-	if (REG_CALLEE_SAVED >= EF_REGISTERS || rule->kind != EF_RULE_CFA || at == EF_CALLEE_SAVED_UNKNOWN)
+	if (rule->kind != EF_RULE_CFA)
+		return;
+	if (!RETURN_ADDRESS_ON_STACK && rule->ra_kind == EF_VALUE_REGISTER && cfa == s->state.sp)
+		at = EF_CALLEE_SAVED_SAME;
+	if (at == EF_CALLEE_SAVED_UNKNOWN)
 		return;
 	s->found_callee_saved =
 		at == EF_CALLEE_SAVED_SAME ?

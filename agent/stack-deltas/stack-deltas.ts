@@ -8,6 +8,7 @@ import { bytesAt, codeSegmentAt } from '../../common/elf/bytes-at.ts';
 import type { ElfFile, Machine } from '../../common/elf/elf.ts';
 import { isGo } from '../../common/elf/go-module.ts';
 import { findGoPclntab } from '../../common/elf/go-pclntab.ts';
+import { findNamedSymbols } from '../../common/symbols/named-symbols.ts';
 import { EF_RULE_INTERRUPTED, RuleKind } from '../records/records.gen.ts';
 import { addCode } from './machine-code/add-code.ts';
 import { lacksCfi } from './rules/cfi-coverage.ts';
@@ -68,6 +69,8 @@ const COUNTS_FROM_REGISTER: ReadonlySet<number> = new Set([
   RuleKind.CFA_DEREF,
   RuleKind.CFA_DEREF_TWICE,
 ]);
+/** What every BEAM exports (agent/interpreters/beam/detect-beam.ts). */
+const BEAM_MARKER = 'enif_thread_type';
 /** Longest start-up stub that has no unwind information of its own. */
 const ENTRY_STUB_BYTES = 64;
 /** How start-up code ends, up to the distance that it jumps by, which has four bytes. */
@@ -88,8 +91,13 @@ export function extractStackDeltas(elf: ElfFile, findSeparate: FindSeparate = ()
   const isNeeded = deltas.rules.some(
     ({ kind, cfaReg }) => COUNTS_FROM_REGISTER.has(kind) && (cfaReg & ~EF_RULE_INTERRUPTED) === calleeSaved,
   );
-  if (!isNeeded || calleeSaved === undefined) return deltas;
+  if (!isNeeded && !keepsStackInRegister(elf)) return deltas;
   return extract(elf, findSeparate, { ...REGISTERS[elf.machine], calleeSaved });
+}
+
+/** BEAM for arm64: functions of C are called with the Erlang stack in that register (docs/interpreters/beam.md). */
+function keepsStackInRegister(elf: ElfFile): boolean {
+  return elf.machine === 'aarch64' && findNamedSymbols(elf, BEAM_MARKER, [BEAM_MARKER]).size > 0;
 }
 
 function extract(elf: ElfFile, findSeparate: FindSeparate, registers: Registers): StackDeltas {

@@ -122,4 +122,16 @@ __noinline int find_beam_module(u64 address)
 	return 1;
 }
 
+static __always_inline void push_beam(struct ef_scratch *s, struct ef_beam_state *w, u64 address, bool has_module)
+{
+	u64 cookie = w->cookie & ((1U << EF_BEAM_COOKIE_BITS) - 1);
+
+	push_word(s, FRAME_WORD(EF_FRAME_BEAM, address));
+	push_word(s, has_module ? (w->module.start >> 3) << EF_BEAM_COOKIE_BITS | cookie : 0);
+	/* addresses of code mean something in this process only */
+	s->state.has_anonymous = 1;
+	s->state.has_interpreted = 1;
+	s->state.user_frames++;
+}
+
 #endif

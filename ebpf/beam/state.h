@@ -46,8 +46,18 @@ struct ef_beam_state {
 	u32 is_waiting;  /* the process: it has no frame of code that runs */
 	u64 process;
 	u64 words[BEAM_WORDS];
-	u8 code[BEAM_CODE_BYTES + 8]; /* the last ones are 0 */
-	struct ef_beam nothing;       /* never written */
+	union {
+		u8 code[BEAM_CODE_BYTES + 8]; /* the last ones are 0 */
+		u32 instructions[BEAM_CODE_BYTES / 4];
+	};
+	/* BEAM_HAS_LINK: the return address that the leaf has in its register; 0: it is no function of a module */
+	u64 link;
+	/* that of code which all modules share: a function that jumped there has it on the stack, too */
+	u64 shared_link;
+	u64 registers; /* of the scheduler: where its stack ends */
+	u32 is_at_entry;
+	u32 has_left_frame;
+	struct ef_beam nothing; /* never written */
 };
 
 #endif

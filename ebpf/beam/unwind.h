@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * The BEAM unwinder: Erlang, Elixir. Code of modules is compiled as they are loaded (BeamAsm). It runs on the stack of the
- * Erlang process, a piece of that process's heap, with the stack pointer as usual:
+ * Erlang process, a piece of that process's heap, with a register that points to it (x86-64: the stack pointer):
  *
- *   sp -> variables, return address -> the caller's variables, return address -> ... -> end of the heap
+ *   register -> variables, return address -> the caller's variables, return address -> ... -> end of the heap
  *
  * Variables are tagged: the lower two bits of a return address are 0, those of a variable are not, and calls are aligned for
  * that. So a frame needs no size: the next word that is an address in a module is where it goes back to. Others may have
@@ -24,78 +24,36 @@
 #include "../labels.h"
 #include "new-frames.h"
 
-#if HAS_BEAM
-
-/* Process: stop */
-#define BEAM_PROCESS_STACK 0x58
 /* Process: before heap, hend, abandoned_heap, heap_sz */
 #define BEAM_PROCESS_HEAP 0x70
 /* log2 of the most bytes that a process's memory apart from its heap may have */
 #define BEAM_APART_BITS 32
-/* C's stack ends a little below the scheduler's registers */
-#define BEAM_THREAD_STACK (1U << 16)
 /* Words of the stack that are looked at in a sample */
 #define BEAM_MAX_WORDS (1U << 15)
-/* Of those, what code that all modules share has on the stack */
-#define BEAM_LOOSE_WORDS 4
 
 enum beam_result {
 	BEAM_NEXT = 0,
 	BEAM_END = 1,
 };
 
-static __always_inline void push_beam(struct ef_scratch *s, struct ef_beam_state *w, u64 address, bool has_module)
-{
-	u64 cookie = w->cookie & ((1U << EF_BEAM_COOKIE_BITS) - 1);
-
-	push_word(s, FRAME_WORD(EF_FRAME_BEAM, address));
-	push_word(s, has_module ? (w->module.start >> 3) << EF_BEAM_COOKIE_BITS | cookie : 0);
-	/* addresses of code mean something in this process only */
-	s->state.has_anonymous = 1;
-	s->state.has_interpreted = 1;
-	s->state.user_frames++;
-}
-
-/* mov stop(%r13),%rax, or to any other register */
-#define BEAM_READS_STACK (0x458b49 | (u32)BEAM_PROCESS_STACK << 24)
-#define BEAM_ANY_REGISTER 0xffc7fffb
-
-/* Where the code behind a call of C, or the leaf that runs there, takes the Erlang stack from again: the process, or
- * mov %rbp,%rsp. 0: it is not known. What asks for the next process, mov %rax,%r13, has it all from there. */
-static __always_inline u64 stack_after_call(struct ef_scratch *s, struct ef_beam_state *w, u64 stop)
-{
-	u32 code = 0;
-
-	if (BEAM_READ(w->code, BEAM_CODE_BYTES, s->state.pc))
-		return 0;
-	if (s->is_return_address && w->code[0] == 0x49 && w->code[1] == 0x89 && w->code[2] == 0xc5) {
-		w->is_waiting = 1;
-		return stop;
-	}
-	for (u32 i = 0; i < BEAM_CODE_BYTES; i++) {
-		code = code >> 8 | (u32)w->code[i] << 24;
-		if ((code & BEAM_ANY_REGISTER) == BEAM_READS_STACK)
-			return stop;
-		if ((code & 0xffffff) == 0xec8948)
-			return s->state.fp;
-	}
-	return 0;
-}
-
 /* Finds where the stack ends: with the heap that holds it, start, end, abandoned heap and size, which releases have in different
  * places. Where a function of C may not collect garbage, its process goes on in memory apart, and abandons the heap, of
- * which the size still shows. 1: there is none such as long as the heap is being moved. */
-static __always_inline int find_beam_heap(struct ef_beam_state *w)
+ * which the size still shows. 1: there is none such as long as the heap is being moved. `stop`: where the process has its stack
+ * if another one's is in the register. */
+static __always_inline int find_beam_heap(struct ef_beam_state *w, u64 stop)
 {
 	if (BEAM_READ(w->words, sizeof(w->words), w->process + BEAM_PROCESS_HEAP))
 		return 1;
 	for (u32 i = 0; i < BEAM_WORDS - 3; i++) {
 		u64 start = w->words[i], bytes = w->words[i + 1] - start;
 		u64 abandoned = w->words[i + 2], size = w->words[i + 3] * 8;
-		if (w->at - start > bytes)
+		bool is_other = BEAM_HAS_LINK && w->at - start > bytes;
+		if ((is_other ? stop : w->at) - start > bytes)
 			continue;
 		if (bytes != size && (!abandoned || abandoned & 7 || !size || (size | bytes) >> BEAM_APART_BITS))
 			continue;
+		if (is_other)
+			w->at = stop;
 		w->end = start + bytes;
 		return 0;
 	}
@@ -124,11 +82,9 @@ __noinline int begin_beam_stack(u32 is_dirty)
 		return BEAM_END;
 	if (is_dirty)
 		w->at = stop;
-	else if (s->is_leaf && registers - s->state.sp > BEAM_THREAD_STACK)
-		w->at = s->state.sp;
 	else
-		w->at = stack_after_call(s, w, stop);
-	if (w->at && !find_beam_heap(w))
+		w->at = beam_stack(s, w, registers, stop);
+	if (w->at && !find_beam_heap(w, stop))
 		return BEAM_NEXT;
 	count(EF_COUNTER_beam_no_stack);
 	s->state.marker = EF_MARKER_ANON;
@@ -170,7 +126,9 @@ __noinline int take_beam_frame(void)
 		if (w->loose_words)
 			w->loose_words--;
 		if (!find_beam_module(word - 1)) {
-			push_beam(s, w, word - 1, 1);
+			if (!BEAM_HAS_LINK || word != w->shared_link)
+				push_beam(s, w, word - 1, 1);
+			w->shared_link = 0;
 			w->loose_words = 0;
 			if (w->has_top)
 				return BEAM_NEXT;
@@ -220,7 +178,11 @@ static __always_inline void take_beam_stack(struct ef_scratch *s, struct ef_beam
 
 	if (w->is_waiting && !result)
 		take_beam_place();
-	if (w->has_top && !result)
+	if (BEAM_HAS_LINK && !w->has_top && !w->is_waiting && !result)
+		take_shared_link();
+	if (BEAM_HAS_LINK && w->shared_link && !result)
+		result = pass_new_variables(w->shared_link - BEAM_CALL_BYTES);
+	else if (w->has_top && !result)
 		result = pass_new_variables(s->state.pc - (s->is_return_address ? BEAM_CALL_BYTES : 0));
 	for (u32 i = 0; i < BEAM_MAX_WORDS / BEAM_WORDS / FRAMES_AT_A_TIME && !result; i++)
 		result = take_beam_frames();
@@ -249,6 +211,7 @@ __noinline int unwind_beam(u32 slot)
 		if (s->table_offset - w->vm.dirty_start < w->vm.dirty_bytes) {
 			w->code_length = w->loose_words = 0;
 			w->has_top = 0;
+			w->link = w->shared_link = 0;
 			take_beam_stack(s, w, 1);
 		}
 		return 0;
@@ -256,8 +219,10 @@ __noinline int unwind_beam(u32 slot)
 	w->code_start = m->start;
 	w->code_length = m->length;
 	w->loose_words = BEAM_LOOSE_WORDS;
-	w->has_top = !find_beam_module(address);
+	w->link = w->shared_link = 0;
+	w->has_top = !is_on_way_to_shared(s, w) && !find_beam_module(address);
 	if (w->has_top) {
+		w->link = s->is_leaf ? link_of(s) : 0;
 		w->loose_words = 0;
 		push_beam(s, w, address, 1);
 	}
@@ -314,18 +279,4 @@ __noinline int take_beam_labels(void)
 	return 0;
 }
 
-#else
-
-__noinline int take_beam_labels(void)
-{
-	return 0;
-}
-
-__noinline int unwind_beam(u32 slot)
-{
-	OPAQUE(slot);
-	return 0;
-}
-
-#endif
 #endif

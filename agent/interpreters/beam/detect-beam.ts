@@ -3,18 +3,19 @@
  * functions that are written in C (`enif_…`), never by the file's name. How its machine code finds what belongs to a thread
  * says the rest; all other places are found in the process.
  */
-import { bytesAt } from '../../../common/elf/bytes-at.ts';
-import { type ElfFile, PF_W, PF_X, PT_LOAD } from '../../../common/elf/elf.ts';
+import { type ElfFile, type Machine, PF_W, PF_X, PT_LOAD } from '../../../common/elf/elf.ts';
 import { findText } from '../../../common/elf/find-text.ts';
 import { usesMusl } from '../../../common/elf/uses-musl.ts';
 import { findNamedSymbols } from '../../../common/symbols/named-symbols.ts';
 import { UnsupportedRuntime } from '../contract.ts';
+import { findSchedulerThread } from './scheduler-thread.ts';
 
 /** Facts of the file: plain data, which crosses threads. Addresses are less the difference between address and offset of
  * the segment with the code. */
 export interface BeamFile {
   /** Of OTP, such as 25. */
   release: number;
+  machine: Machine;
   /** Variables: what may be written to. */
   data: { start: number; bytes: number };
   /** The number of the pthread key under which a thread has its ErtsSchedulerData. */
@@ -41,7 +42,6 @@ const ATOM_TABLE = '\0atom_tab\0';
 /** Of a section; of variables, which the agent reads in each process, and which have 0.4 MB. */
 const MAX_DATA = 64 << 20;
 const MAX_VARIABLES = 4 << 20;
-const CODE_BYTES = 64;
 
 /** Undefined where the file has no BEAM. Throws {@link UnsupportedRuntime}, ElfError, OutOfBounds. */
 export function detectBeam(elf: ElfFile): (BeamFile & { version: string }) | undefined {
@@ -57,11 +57,10 @@ export function detectBeam(elf: ElfFile): (BeamFile & { version: string }) | und
   if (release < OLDEST) fail(`${OLDEST}, the first with a JIT, is the oldest`);
   if (!banner[0].includes('[jit'))
     fail('this emulator has no JIT: start erl with -emu_flavor jit, or a build with the JIT');
-  if (elf.machine !== 'x86_64') fail('only on amd64');
   const text = elf.segments.find(({ type, flags }) => type === PT_LOAD && (flags & PF_X) !== 0);
   const data = elf.segments.find(({ type, flags }) => type === PT_LOAD && (flags & PF_W) !== 0);
   const atomTableName = findAtomTableName(elf);
-  const thread = findThread(elf, threadType.address);
+  const thread = findSchedulerThread(elf, threadType.address);
   if (!text || !data || !thread || atomTableName === 0) return fail('its variables were not found');
   const bias = text.vaddr - text.offset;
   const dirty = symbols.get(DIRTY);
@@ -69,6 +68,7 @@ export function detectBeam(elf: ElfFile): (BeamFile & { version: string }) | und
   return {
     version: `${release}`,
     release,
+    machine: elf.machine,
     data: { start: data.vaddr - bias, bytes: Math.min(data.memsz, MAX_VARIABLES) },
     threadKey: thread.key - bias,
     currentProcess: thread.currentProcess,
@@ -86,29 +86,4 @@ function findAtomTableName(elf: ElfFile): number {
   const bytes = elf.sectionData(section, MAX_DATA);
   const at = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(ATOM_TABLE);
   return at < 0 ? 0 : section.addr + at + 1;
-}
-
-/**
- * enif_thread_type() asks for the thread's ErtsSchedulerData, and reads its type, in front of which stands the process:
- *
- *   call erts_get_scheduler_data; …; mov type(%rax),%eax        mov key(%rip),%edi; jmp ethr_tsd_get
- */
-function findThread(elf: ElfFile, address: number): { key: number; currentProcess: number } | undefined {
-  const code = codeAt(elf, address);
-  const call = code?.indexOf(0xe8) ?? -1;
-  const type = code?.indexOf(Buffer.from([0x8b, 0x80]), call) ?? -1;
-  if (!code || call < 0 || type < 0 || type + 6 > code.length) return undefined;
-  const target = address + call + 5 + code.readInt32LE(call + 1);
-  const callee = codeAt(elf, target);
-  const key = callee?.indexOf(Buffer.from([0x8b, 0x3d])) ?? -1;
-  if (!callee || key < 0 || key > 16) return undefined;
-  return {
-    key: target + key + 6 + callee.readInt32LE(key + 2),
-    currentProcess: code.readInt32LE(type + 2) - 8,
-  };
-}
-
-function codeAt(elf: ElfFile, address: number): Buffer | undefined {
-  const bytes = bytesAt(elf, address, CODE_BYTES);
-  return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }

@@ -1,6 +1,7 @@
 /** The tables of a live BEAM, found in its variables by what they look like: builds hide where they are. */
 import { UnsupportedRuntime } from '../contract.ts';
 import { CannotRead, type RuntimeMemory, wordAt } from '../runtime-memory.ts';
+import { findActiveIndex } from './active-index.ts';
 import type { BeamFile } from './detect-beam.ts';
 import { ATOMS, type BeamLayout, layoutOf, MODULE, RANGE_BYTES, RANGES } from './layout.ts';
 import { readAtom } from './terms.ts';
@@ -20,20 +21,27 @@ const MAX_MODULES = 100_000;
 const MAX_FUNCTIONS = 1 << 20;
 /** Places that look like a table: whoever has more has made them up, and each costs the agent some reading. */
 const MAX_CANDIDATES = 16;
-/** Code that all modules share, in front of the first one. */
-const SHARED_CODE_PAGES = 16;
-const PAGE = 4096;
 
 /** Throws {@link UnsupportedRuntime}, and CannotRead where the process has no such memory. */
 export function findTables(memory: RuntimeMemory, base: number, file: BeamFile): BeamTables {
-  const layout = layoutOf(file.release);
+  const layout = layoutOf(file.release, file.machine);
   const words = readVariables(memory, base + file.data.start, file.data.bytes);
   const ranges = findRanges(memory, words, layout);
   const atoms = findAtoms(memory, words, base + file.atomTableName, layout);
   if (ranges === undefined || atoms === undefined)
     throw new UnsupportedRuntime(`its table of ${ranges === undefined ? 'modules' : 'atoms'} was not found`);
-  const active = file.activeIndex === 0 ? findActiveIndex(memory, ranges, words) : base + file.activeIndex;
-  return { ranges, atoms, active };
+  return { ranges, atoms, active: findActive(memory, base, file, ranges) };
+}
+
+function findActive(
+  memory: RuntimeMemory,
+  base: number,
+  { activeIndex, machine, data }: BeamFile,
+  ranges: number,
+): number {
+  if (activeIndex !== 0) return base + activeIndex;
+  const start = base + data.start;
+  return findActiveIndex(memory, ranges, machine, { start, end: start + data.bytes });
 }
 
 interface Variables {
@@ -103,29 +111,4 @@ function findAtoms(
     }
   }
   return undefined;
-}
-
-/** movabs $the_active_code_index,%rdi; mov (%rdi),%edi; cmp $3,%r12 */
-const USE = Buffer.from([0x8b, 0x3f, 0x49, 0x83, 0xfc, 0x03]);
-
-/** Code that all modules share compares it with what a function was called by. */
-function findActiveIndex(memory: RuntimeMemory, ranges: number, { start, words }: Variables): number {
-  const first = memory.word(memory.word(ranges + RANGES.modules));
-  for (let page = Math.floor(first / PAGE), i = 0; i < SHARED_CODE_PAGES; i++, page--) {
-    const found = activeIndexIn(memory, page * PAGE);
-    if (found >= start && found < start + words.length * 8) return found;
-  }
-  return 0;
-}
-
-function activeIndexIn(memory: RuntimeMemory, page: number): number {
-  try {
-    const view = memory.view(page, PAGE);
-    const bytes = Buffer.from(view.buffer, view.byteOffset, view.byteLength);
-    const at = bytes.indexOf(USE);
-    return at >= 10 && bytes.readUInt16LE(at - 10) === 0xbf48 ? wordAt(view, at - 8) : 0;
-  } catch (error) {
-    if (error instanceof CannotRead) return 0;
-    throw error;
-  }
 }

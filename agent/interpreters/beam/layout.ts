@@ -1,7 +1,8 @@
 /**
  * Where BEAM keeps what unwinding and naming need: beam_ranges.c, beam_code.h, index.h, atom.h and erl_process.h of each release.
- * Offsets in bytes, checked in live processes of 24, 25, 27, 28 and 29. 26 as a state before 26.0-rc1 has them.
+ * Offsets in bytes, checked in live processes of 24, 25, 27, 28 and 29; on arm64 of 25, 27 and 29. 26 as a state before 26.0-rc1 has them.
  */
+import type { Machine } from '../../../common/elf/elf.ts';
 
 export interface BeamLayout {
   /** BeamCodeHeader: the address of its MD5. */
@@ -31,7 +32,13 @@ export const ATOMS = { name: 64, segments: 120 } as const;
 export const ATOM = { length: 24, name: 32, bytes: 40 } as const;
 
 /** That of the newest release whose layout is known, for later ones: what is read is checked. */
-export function layoutOf(release: number): BeamLayout {
+export function layoutOf(release: number, machine: Machine): BeamLayout {
+  const layout = layoutOnAmd64(release);
+  // a process has a frame pointer there, in front of that place
+  return machine === 'x86_64' ? layout : { ...layout, resumed: layout.resumed - 8 };
+}
+
+function layoutOnAmd64(release: number): BeamLayout {
   const later = { hasFileAtoms: false, hasNameTerms: false };
   if (release >= 28)
     return { ...later, md5: 136, functions: 152, registered: 0x20, resumed: 0xf8, hasNameTerms: true };

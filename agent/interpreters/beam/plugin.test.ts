@@ -12,6 +12,7 @@ const COOKIE = 0x1234;
 
 const FILE: BeamFile = {
   release: 25,
+  machine: 'x86_64',
   data: { start: 0x1000, bytes: 0x800 },
   threadKey: 0x17f0,
   currentProcess: 0xa8,

@@ -61,7 +61,7 @@ export const beam: RuntimePlugin = {
 function attach(memory: RuntimeMemory, base: number, file: BeamFile): AttachedRuntime {
   const { ranges, active, atoms } = findTables(memory, base, file);
   const threadKey = memory.u32(base + file.threadKey);
-  const layout = layoutOf(file.release);
+  const layout = layoutOf(file.release, file.machine);
   const facts: AtomPlace = { atoms, layout };
   return { entry: encode(file, layout, { ranges, active, atoms, threadKey }), facts };
 }

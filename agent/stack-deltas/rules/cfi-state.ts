@@ -21,10 +21,10 @@ export const REGISTERS: Readonly<Record<'x86_64' | 'aarch64', Registers>> = {
 /** Where it lies above the stack pointer: struct rt_sigframe of each architecture's kernel, as in ebpf/arch-*.h. */
 const SIGNAL_PC_AT: Readonly<Record<'x86_64' | 'aarch64', number>> = { x86_64: 168, aarch64: 568 };
 
-/** The callee-saved register that CFAs may count from. */
-export const CALLEE_SAVED: Readonly<Record<'x86_64' | 'aarch64', number | undefined>> = {
+/** The callee-saved register that CFAs may count from, or in which BEAM has the Erlang stack. */
+export const CALLEE_SAVED: Readonly<Record<'x86_64' | 'aarch64', number>> = {
   x86_64: 3,
-  aarch64: undefined,
+  aarch64: 20,
 };
 
 /** Beside the rule kinds: a CFA that cannot be expressed. */

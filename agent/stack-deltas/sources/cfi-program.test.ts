@@ -408,4 +408,21 @@ describe('the register that a CFA counts from past the leaf', () => {
     expect(calleeSavedAfter(false, 0x80 | RBX, 3)).toBe(CalleeSaved.UNKNOWN);
     expect(calleeSavedAfter(false)).toBe(CalleeSaved.UNKNOWN);
   });
+
+  it.each([
+    ['is told by BEAM for arm64', 1, -16],
+    ['is left out of what only calls BEAM', 0, CalleeSaved.UNKNOWN],
+  ])('%s', (_, section, calleeSaved) => {
+    const symbol = Buffer.alloc(24);
+    symbol.writeUInt32LE(1);
+    symbol.writeUInt16LE(section, 6);
+    const sections = [
+      { name: '.dynstr', type: 3, bytes: Buffer.from('\0enif_thread_type\0') },
+      { name: '.dynsym', type: 11, bytes: symbol, link: 3 },
+    ];
+    const program = [0x41, 0x0e, 32, 0x80 | 29, 4, 0x80 | 30, 3, 0x80 | 20, 2];
+    const cie = { program: [0x0c, 31, 0], raRegister: 30 };
+    const deltas = deltasOf({ machine: 183, sections, eh: [cie, { start: CODE_AT, size: 0x100, program }] });
+    expect(deltas.rules[deltas.ruleIds[1]!]!.cfaOffset2).toBe(calleeSaved);
+  });
 });
