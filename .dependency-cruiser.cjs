@@ -78,14 +78,14 @@ module.exports = {
     {
       name: 'interpreter-alone',
       comment:
-        'A runtime plug-in knows common, the contract, the reader of memory, the hash of cookies, what Lua and LuaJIT share, and its own folder.',
+        'A runtime plug-in knows common, the contract, the reader of memory, the hash of cookies, what Lua and LuaJIT share, what follows code of arm64, and its own folder.',
       severity: 'error',
       from: { path: '^agent/interpreters/([^/]+)/', pathNot: TEST },
       to: {
         path: '^(agent|collector|cli)/',
         pathNot: [
           '^agent/interpreters/$1/',
-          '^agent/interpreters/(contract|cookie|runtime-memory|lua-functions)\\.ts$',
+          '^agent/interpreters/(contract|cookie|runtime-memory|lua-functions|arm64-code)\\.ts$',
           // constants that are generated from the C headers
           '^agent/records/records\\.gen\\.ts$',
         ],

@@ -20,8 +20,8 @@
 #define REG_LUAJIT_BASE 19
 #define REG_LUAJIT_INSTRUCTION 21
 #define REG_GO_GOROUTINE 28
-/* Where a large function has saved its caller's registers: behind the pair of its frame */
-#define LUA_SAVED(sp, cfa) ((sp) + 16)
+/* Where a large function has saved its caller's registers: behind the pair of its frame, which x29 points to */
+#define LUA_SAVED(s, cfa) ((s)->state.fp + 16)
 #define LUA_SAVED_WORDS 10
 #define LUA_CALLEE_WORDS 0
 /* What V8's entry from C++ saves before the pair of its frame: d8 to d15 and x19 to x28. */

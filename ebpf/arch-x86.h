@@ -27,7 +27,7 @@
 #define REG_LUAJIT_INSTRUCTION 3 /* rbx */
 #define REG_GO_GOROUTINE 14      /* r14 */
 /* Where a large function has saved its caller's registers: behind the return address, by all compilers */
-#define LUA_SAVED(sp, cfa) ((cfa)-56)
+#define LUA_SAVED(s, cfa) ((cfa)-56)
 #define LUA_SAVED_WORDS 6
 #define LUA_CALLEE_WORDS 6
 /* The link register is a stack slot here. */

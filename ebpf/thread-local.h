@@ -10,6 +10,8 @@
 /* Where glibc's table of keys may begin below the thread pointer, and of what it points to. */
 #define GLIBC_KEYS_FIRST 1408
 #define GLIBC_KEYS_BLOCK 512
+/* Distances from the thread pointer are smaller, addresses larger. */
+#define MAX_STATIC_TLS (1 << 22)
 
 static __always_inline u64 thread_pointer(void)
 {
@@ -72,6 +74,21 @@ static __always_inline u64 thread_local_word(u64 tp, const u64 *place, s32 add, 
 {
 	u64 block = thread_local_block(tp, place[0], is_musl, failed);
 	return block ? user_word(block + place[1] + add, failed) : 0;
+}
+
+/* The same by a descriptor, a function and its argument: the distance from the thread pointer or, of a library that was loaded
+ * later and found no room there, the address of module ID and offset. */
+static __always_inline u64 described_word(u64 tp, u64 descriptor, s32 add, bool is_musl, u32 failed)
+{
+	u64 words[2] = {};
+
+	if (read_or_count(words, sizeof(words), descriptor, failed))
+		return 0;
+	if (words[1] < MAX_STATIC_TLS)
+		return user_word(tp + words[1] + add, failed);
+	if (read_or_count(words, sizeof(words), words[1], failed))
+		return 0;
+	return thread_local_word(tp, words, add, is_musl, failed);
 }
 
 #endif

@@ -294,6 +294,7 @@ export const RubyAccess = {
   GLOBAL: 1,
   OFFSET: 2,
   MODULE: 3,
+  DESCRIPTOR: 4,
 } as const;
 
 export const ThreadContextKind = {

@@ -345,7 +345,7 @@ static __always_inline u64 gather_lua_words(struct ef_scratch *s, struct ef_lua_
 	u32 count = LUA_SAVED_WORDS;
 
 	(void)cfa;
-	if (LUA_READ(w->words, LUA_SAVED_WORDS * 8, LUA_SAVED(s->state.sp, cfa)))
+	if (LUA_READ(w->words, LUA_SAVED_WORDS * 8, LUA_SAVED(s, cfa)))
 		return 0;
 	if (LUA_CALLEE_WORDS && (s->is_leaf || LUA_READ(w->words + count, LUA_CALLEE_WORDS * 8,
 							s->state.sp - 8 - LUA_CALLEE_WORDS * 8)))

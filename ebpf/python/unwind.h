@@ -30,8 +30,6 @@
 #include "../unwind-frame.h"
 
 #define PYTHON_MAX_BYTES 192
-/* distances from the thread pointer are smaller, addresses larger */
-#define MAX_STATIC_TLS (1 << 22)
 /* owner of a frame that belongs to no function: 3 and, in 3.14, 4 (enum _frameowner) */
 #define PYTHON_OWNER_C_STACK 3
 /* Steps along the lists of interpreters and threads on the way to each of a thread's states. */
@@ -92,15 +90,8 @@ static __always_inline u64 read_thread_state(const struct ef_python *py, const s
 			return 0;
 		return thread_local_word(tp, words, access->add, py->is_musl, EF_COUNTER_python_read_failed);
 	case EF_PYTHON_DESCRIPTOR:
-		/* a function and its argument: the distance from the thread pointer or, of a library that was loaded
-		 * later and found no room there, the address of module ID and offset */
-		if (PYTHON_READ(words, 16, access->at - delta))
-			return 0;
-		if (words[1] < MAX_STATIC_TLS)
-			return PYTHON_WORD(tp + words[1] + access->add);
-		if (PYTHON_READ(words, 16, words[1]))
-			return 0;
-		return thread_local_word(tp, words, access->add, py->is_musl, EF_COUNTER_python_read_failed);
+		return described_word(tp, access->at - delta, access->add, py->is_musl,
+				      EF_COUNTER_python_read_failed);
 	case EF_PYTHON_GLOBAL:
 		/* thread_id is pthread_self(); no other thread's begins as close to this one's end */
 		words[0] = PYTHON_WORD(access->at - delta);

@@ -25,6 +25,7 @@ enum ef_ruby_access {
 	EF_RUBY_GLOBAL = 1, /* at `at`, of whichever thread runs: thread_id in it says whether it is this one */
 	EF_RUBY_OFFSET = 2, /* at thread pointer + `at` */
 	EF_RUBY_MODULE = 3, /* module ID and offset in it stand at `at`; `add` is added */
+	EF_RUBY_DESCRIPTOR = 4, /* arm64: as MODULE, by a descriptor at `at` that the loader has filled in */
 };
 
 struct ef_ruby_range {

@@ -87,6 +87,9 @@ static __always_inline u64 ruby_context(const struct ef_ruby *file, u64 tp, u64 
 		if (RUBY_READ(place, sizeof(place), file->at - delta))
 			return 0;
 		return thread_local_word(tp, place, file->add, file->is_musl, EF_COUNTER_ruby_read_failed);
+	case EF_RUBY_DESCRIPTOR:
+		return described_word(tp, file->at - delta, file->add, file->is_musl,
+				      EF_COUNTER_ruby_read_failed);
 	default:
 		return 0;
 	}
@@ -132,7 +135,8 @@ __noinline int begin_ruby(u64 delta)
 	if (!context || !size || RUBY_READ(w->context, sizeof(w->context), context))
 		return 0;
 	u64 thread = RUBY_WORD(context + file->context_thread);
-	if (file->thread_id && RUBY_WORD(thread + file->thread_id) != tp) {
+	/* pthread_self(): no other thread's begins as close to this one's end */
+	if (file->thread_id && tp - RUBY_WORD(thread + file->thread_id) >= THREAD_BYTES) {
 		count(EF_COUNTER_ruby_other_thread);
 		return 0;
 	}
@@ -317,6 +321,9 @@ static __always_inline int leave_ruby_jit(struct ef_scratch *s, struct ef_ruby_s
 			continue;
 		s->state.pc = address;
 		s->state.sp += (i + 1) * 8;
+		/* arm64: a pair, of which the first leads to the caller's */
+		if (!RETURN_ADDRESS_ON_STACK && i)
+			s->state.fp = w->jit[(i - 1) & (RUBY_JIT_WORDS - 1)];
 		return 1;
 	}
 	return 0;

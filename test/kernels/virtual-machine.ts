@@ -43,17 +43,8 @@ export const EMULATORS: Readonly<Record<Architecture, Emulator>> = {
 const ONE_CPU = ['-accel', 'tcg,thread=single', '-icount', 'shift=1,sleep=off', '-smp', '1'];
 /** A thread each, and the host's time: where the host is busy, less is done in it. */
 const severalCpus = (cpus: number): string[] => ['-accel', 'tcg,thread=multi', '-smp', String(cpus)];
-const DEVICES = [
-  '-m',
-  '1024',
-  '-nodefaults',
-  '-no-user-config',
-  '-no-reboot',
-  '-display',
-  'none',
-  '-serial',
-  'stdio',
-];
+const MEMORY_MIB = 1024;
+const DEVICES = ['-nodefaults', '-no-user-config', '-no-reboot', '-display', 'none', '-serial', 'stdio'];
 
 const CONSOLE = 'console';
 
@@ -71,6 +62,7 @@ export interface BootOptions extends Image {
   cpus: number;
   /** For confidentiality: BPF may not call what reads kernel memory. */
   isLockedDown?: boolean;
+  memoryMiB?: number;
 }
 
 /** With the folder of what it prints. */
@@ -102,7 +94,13 @@ export async function boot(options: BootOptions): Promise<Console> {
   const image = ['-kernel', kernel, '-initrd', initramfs, '-append', append];
   const clock = cpus === 1 ? ONE_CPU : severalCpus(cpus);
   const folder = mkdtempSync(join(tmpdir(), 'everyframe-console-'));
-  const ended = await run(command, [...clock, ...machine, ...image, ...DEVICES], folder, options.limitMs);
+  const memory = ['-m', String(options.memoryMiB ?? MEMORY_MIB)];
+  const ended = await run(
+    command,
+    [...clock, ...machine, ...memory, ...image, ...DEVICES],
+    folder,
+    options.limitMs,
+  );
   const sections = parseConsole(readFileSync(join(folder, CONSOLE), 'utf8'));
   rmSync(folder, { recursive: true });
   return {

@@ -12,9 +12,10 @@ declare module 'vitest' {
   }
 }
 
-/** `Debian bookworm`, for what is installed here. */
+/** `Debian bookworm`, for what is installed here; `Debian bookworm, arm64`. */
 export function describeInstallation(): string {
   const release = readFileSync('/etc/os-release', 'utf8');
   const field = (name: string): string => new RegExp(`^${name}="?(.*?)"?$`, 'm').exec(release)?.[1] ?? '';
-  return [field('NAME').split(' ')[0], field('VERSION_CODENAME')].filter((text) => text !== '').join(' ');
+  const origin = [field('NAME').split(' ')[0], field('VERSION_CODENAME')].filter((text) => text !== '');
+  return `${origin.join(' ')}${process.arch === 'x64' ? '' : `, ${process.arch}`}`;
 }

@@ -3,7 +3,7 @@
  * `rb_iseq_eval_main`), never by the file's name. What a build hides is found in the machine code of functions that it exports.
  */
 import { codeAt, textBiasAt } from '../../../common/elf/bytes-at.ts';
-import type { ElfFile } from '../../../common/elf/elf.ts';
+import type { ElfFile, Machine } from '../../../common/elf/elf.ts';
 import {
   type CodeRange,
   type FunctionTable,
@@ -15,15 +15,15 @@ import { findNamedSymbols, type NamedSymbol } from '../../../common/symbols/name
 import { UnsupportedRuntime } from '../contract.ts';
 import { layoutOf, type RubyLayout } from './layout.ts';
 import {
+  type Branch,
   type Code,
   type CollectorPlace,
   type ContextAccess,
-  firstCompared,
-  firstThreadLocal,
-  readsCollector,
+  type Decoder,
   sizeOf,
-  targetsOf,
 } from './machine-code.ts';
+import { amd64 } from './machine-code-amd64.ts';
+import { arm64 } from './machine-code-arm64.ts';
 
 export interface RubyBinary {
   /** `3.3.8`. */
@@ -58,8 +58,10 @@ const MAX_VERSION = 16;
 const MAX_CODE = 64 << 10;
 /** Instructions of Ruby are run by some 20 KiB of code. */
 const MIN_CORE = 8 << 10;
-const CALL = 0xe8;
-const JUMP = 0xe9;
+/** What gives the execution context and no more, where that is a function of its own. */
+const MAX_GETTER = 64;
+
+const DECODERS: Readonly<Record<Machine, Decoder>> = { x86_64: amd64, aarch64: arm64 };
 
 /** Undefined where the file has no Ruby. Throws {@link UnsupportedRuntime}, ElfError, OutOfBounds. */
 export function detectRuby(elf: ElfFile): RubyBinary | undefined {
@@ -71,7 +73,6 @@ export function detectRuby(elf: ElfFile): RubyBinary | undefined {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const layout = layoutOf(major, minor);
   if (!layout) throw new UnsupportedRuntime(`Ruby ${version}: 2.7 is the oldest`);
-  if (elf.machine !== 'x86_64') throw new UnsupportedRuntime(`Ruby ${version}: only on amd64`);
   const finder = new Finder(elf, symbols);
   const loop = finder.loop();
   const access = finder.access();
@@ -102,19 +103,21 @@ class Finder {
   readonly #elf: ElfFile;
   readonly #symbols: ReadonlyMap<Wanted, NamedSymbol>;
   readonly #functions: FunctionTable;
+  readonly #decoder: Decoder;
 
   constructor(elf: ElfFile, symbols: ReadonlyMap<Wanted, NamedSymbol>) {
     this.#elf = elf;
     this.#symbols = symbols;
     this.#functions = readFunctions(elf);
+    this.#decoder = DECODERS[elf.machine];
   }
 
   /** rb_vm_exec: what both functions that evaluate code end with. */
   loop(): CodeRange | undefined {
     const exported = this.#symbols.get('rb_vm_exec');
     if (exported) return { start: exported.address, end: exported.address + exported.size };
-    const ofMain = targetsOf(this.#code('rb_iseq_eval_main'), [CALL, JUMP]);
-    const ofOther = new Set(targetsOf(this.#code('rb_iseq_eval'), [CALL, JUMP]));
+    const ofMain = this.#targets(this.#code('rb_iseq_eval_main'), ['call', 'jump']);
+    const ofOther = new Set(this.#targets(this.#code('rb_iseq_eval'), ['call', 'jump']));
     const shared = ofMain.filter((target) => ofOther.has(target)).at(-1);
     return shared === undefined ? undefined : findFunction(this.#functions, shared);
   }
@@ -122,7 +125,7 @@ class Finder {
   /** vm_exec_core: the one large function that rb_vm_exec calls. */
   core(loop: CodeRange): CodeRange | undefined {
     if (sizeOf(loop) > MAX_CODE) return undefined;
-    const called = targetsOf(this.#read(loop), [CALL]).flatMap((target) => {
+    const called = this.#targets(this.#read(loop), ['call']).flatMap((target) => {
       const range = findFunction(this.#functions, target);
       return range?.start === target && sizeOf(range) >= MIN_CORE ? [range] : [];
     });
@@ -132,11 +135,20 @@ class Finder {
   access(): ContextAccess | undefined {
     const global = this.#symbols.get('ruby_current_execution_context_ptr');
     if (global) return { kind: 'global', address: global.address };
-    return firstThreadLocal(this.#code('rb_iseq_eval_main'));
+    const main = this.#code('rb_iseq_eval_main');
+    return this.#decoder.firstThreadLocal(main) ?? this.#givenAccess(main);
+  }
+
+  /** Ruby for arm64 has a function for it (rb_current_ec_noinline), which others call first. */
+  #givenAccess(main: Code): ContextAccess | undefined {
+    const [getter] = this.#targets(main, ['call']);
+    const range = getter === undefined ? undefined : findFunction(this.#functions, getter);
+    if (range?.start !== getter || !range || sizeOf(range) > MAX_GETTER) return undefined;
+    return this.#decoder.firstThreadLocal(this.#read(range));
   }
 
   collector(): CollectorPlace | undefined {
-    return readsCollector(this.#code('rb_during_gc'));
+    return this.#decoder.readsCollector(this.#code('rb_during_gc'));
   }
 
   /** global_symbols begins with the last ID, which rb_id2str, or what it jumps to, compares an ID with. */
@@ -144,9 +156,16 @@ class Finder {
     const exported = this.#symbols.get('ruby_global_symbols');
     if (exported) return exported.address;
     const code = this.#code('rb_id2str');
-    const [helper] = targetsOf(code, [JUMP]);
+    const [helper] = this.#targets(code, ['jump']);
     const range = helper === undefined ? undefined : findFunction(this.#functions, helper);
-    return firstCompared(code) ?? (range && firstCompared(this.#read({ start: helper!, end: range.end })));
+    return (
+      this.#decoder.firstCompared(code) ??
+      (range && this.#decoder.firstCompared(this.#read({ start: helper!, end: range.end })))
+    );
+  }
+
+  #targets(code: Code, branches: readonly Branch[]): number[] {
+    return this.#decoder.targetsOf(code, branches);
   }
 
   #code(name: Wanted): Code {

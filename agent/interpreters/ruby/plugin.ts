@@ -172,5 +172,7 @@ function accessFields(
       return [RubyAccess.OFFSET, access.offset, 0];
     case 'module':
       return [RubyAccess.MODULE, access.slot - textBias, access.add];
+    case 'descriptor':
+      return [RubyAccess.DESCRIPTOR, access.got - textBias, access.add];
   }
 }
