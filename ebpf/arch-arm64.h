@@ -17,6 +17,14 @@
 #define REG_V8_FUNCTION 1
 #define REG_RETURN 30
 #define REG_PHP_INSTRUCTION 28
+/* HotSpot's interpreter: the called Method and the bytecode pointer */
+#define REG_HOTSPOT_METHOD 12
+#define REG_HOTSPOT_BCP 22
+#define HOTSPOT_INTERPRETED_WORDS 9
+#define HOTSPOT_CODE_BYTES 288 /* from pc - 64 */
+/* Frames are multiples of 16 bytes. */
+#define HOTSPOT_CANDIDATES 16
+#define HOTSPOT_CANDIDATE_BYTES 16
 #define REG_LUAJIT_BASE 19
 #define REG_LUAJIT_INSTRUCTION 21
 #define REG_GO_GOROUTINE 28
@@ -26,7 +34,6 @@
 #define LUA_CALLEE_WORDS 0
 /* What V8's entry from C++ saves before the pair of its frame: d8 to d15 and x19 to x28. */
 #define V8_ENTRY_SAVES 144
-#define HAS_HOTSPOT 0
 #define HAS_DOTNET 0
 #define RETURN_ADDRESS_ON_STACK 0
 /* that of SVE is the thread's own: DWARF's register VG, which frames are measured by that hold vectors */

@@ -13,13 +13,17 @@
 /* In which V8 passes the function that is called, and its code: see v8.h */
 #define REG_V8_FUNCTION 5 /* rdi */
 #define V8_ENTRY_SAVES 0  /* behind its frame */
-/* HotSpot's interpreter: the called Method, the bytecode pointer (between calls: the caller's stack pointer), and the
- * return address while a frame is made. See hotspot.h */
-#define HAS_HOTSPOT 1
 #define HAS_DOTNET 1
+/* HotSpot's interpreter: the called Method, the bytecode pointer (between calls: the caller's stack pointer), and the
+ * return address while a frame is made. See hotspot/unwind.h */
 #define REG_HOTSPOT_METHOD 3 /* rbx */
 #define REG_HOTSPOT_BCP 13   /* r13 */
 #define REG_HOTSPOT_CALLER 0 /* rax */
+#define HOTSPOT_INTERPRETED_WORDS 8
+#define HOTSPOT_CODE_BYTES 24 /* from pc - 8 */
+/* Return addresses are looked for in so many slots, and so far apart. */
+#define HOTSPOT_CANDIDATES 4
+#define HOTSPOT_CANDIDATE_BYTES 8
 /* The instruction that PHP's execute_ex runs, in builds of gcc (ZEND_VM_IP_GLOBAL_REG) */
 #define REG_PHP_INSTRUCTION 15
 /* BASE and PC of LuaJIT's interpreter */

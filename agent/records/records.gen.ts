@@ -742,7 +742,7 @@ export const HOTSPOT = {
   hasDeoptOffset: 420,
   hasShortComplete: 421,
   bcpSlot: 422,
-  reserved: 423,
+  leavesBreadcrumbs: 423,
   name: 424,
   frameSize: 426,
   frameComplete: 428,
@@ -754,7 +754,7 @@ export const HOTSPOT = {
   methodConst: 440,
   constCodeSize: 442,
   constBytes: 444,
-  reserved2: 446,
+  size: 446,
 } as const;
 
 /** Size and byte offsets of struct ef_lua. */

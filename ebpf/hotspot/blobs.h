@@ -20,7 +20,12 @@ struct {
 /* A larger frame, or a caller's stack pointer that is further away, is taken for garbage. */
 #define HOTSPOT_REACH (1ULL << 20)
 #define HOTSPOT_MAX_FRAME_WORDS (HOTSPOT_REACH / 8)
-enum hotspot_slot { SLOT_METHOD = 5, SLOT_SENDER_SP = 7, SLOT_FP = 8, SLOT_RETURN = 9 };
+enum hotspot_slot {
+	SLOT_METHOD = INTERPRETED_WORDS - 3,
+	SLOT_SENDER_SP = INTERPRETED_WORDS - 1,
+	SLOT_FP = INTERPRETED_WORDS,
+	SLOT_RETURN = INTERPRETED_WORDS + 1,
+};
 
 /* The name of a blob, as far as it says what it is: "nmethod", "native nmethod", "Interpreter", "StubRoutines" */
 enum hotspot_name {
@@ -28,6 +33,7 @@ enum hotspot_name {
 	NAME_NATIVE = 0x6974616e,
 	NAME_INTERPRETER = 0x65746e49,
 	NAME_STUBS = 0x62757453,
+	NAME_OTHER = 0,
 };
 
 #define HOTSPOT_READ(dst, size, address) read_or_count((dst), (size), (address), EF_COUNTER_hotspot_read_failed)
@@ -116,7 +122,14 @@ __noinline int read_hotspot_blob(u64 address)
 	/* none, or -1 where the frame is not the same everywhere */
 	__s32 words = BLOB_INT(w, w->jvm.frame_size);
 	w->frame_bytes = words > 0 && words < (__s32)HOTSPOT_MAX_FRAME_WORDS ? words * 8 : 0;
-	return HOTSPOT_READ(&w->kind, 4, w->name) ? 1 : 0;
+	u64 name = 0;
+	if (HOTSPOT_READ(&name, 8, w->name))
+		return 1;
+	w->kind = name;
+	/* "native signature handlers" */
+	if (w->kind == NAME_NATIVE && name >> 56 != 'n')
+		w->kind = NAME_OTHER;
+	return 0;
 }
 
 static __always_inline void push_hotspot(struct ef_scratch *s, u32 code, u64 address, u32 high, u32 low)
@@ -128,8 +141,31 @@ static __always_inline void push_hotspot(struct ef_scratch *s, u32 code, u64 add
 	s->state.user_frames++;
 }
 
+/* Pushes the method of an interpreted frame; 1 where it is none. bcp: candidates, the better one first; 0: before the
+ * first bytecode. */
+static __always_inline int push_interpreted(struct ef_scratch *s, struct ef_hotspot_state *w, u64 method, u64 bcp,
+					    u64 bcp2)
+{
+	u64 constants = 0;
+	u16 size = 0;
+
+	if (USER_READ(&constants, 8, method + w->jvm.method_const) ||
+	    USER_READ(&size, 2, constants + w->jvm.const_code_size))
+		return 1;
+	u64 codes = constants + w->jvm.const_bytes, bci = EF_HOTSPOT_NO_BCI;
+	if (bcp - codes < size)
+		bci = bcp - codes;
+	else if (bcp2 - codes < size)
+		bci = bcp2 - codes;
+	else if (bcp2)
+		return 1; /* a native method has none */
+	push_hotspot(s, EF_HOTSPOT_INTERPRETED, method, bci, constants >> 3);
+	return 0;
+}
+
 static __always_inline bool is_code(struct ef_scratch *s, u64 address)
 {
+	address = CODE_ADDRESS(address);
 	return address < USER_ADDRESS_END && find_mapping(s, address - 1) >= 0;
 }
 

@@ -14,83 +14,9 @@ enum hotspot_frame {
 	FRAME_COMPLETE,  /* at the end of the frame, fp below the return address */
 	FRAME_ALLOCATED, /* the same, but fp has not been saved yet */
 	FRAME_PUSHED,    /* [sp] is the caller's fp, the return address follows */
-	FRAME_NONE,      /* [sp] is the return address */
+	FRAME_NONE,      /* [sp] is the return address; on arm64 it is in its register, as with FRAME_ALLOCATED */
 	FRAME_POINTER,   /* the usual pair at fp */
 };
-
-#define FIRST(word, bytes) ((word) & ((1ULL << (8 * (bytes))) - 1))
-#define LAST(word, bytes) ((word) >> (64 - 8 * (bytes)))
-
-/*
- * Frames of compiled code are set up by
- *
- *   push %rbp; [mov %rsp,%rbp;] sub $n,%rsp                                                        (C1 and C2)
- *   sub $n,%rsp; mov %rbp,n-8(%rsp); [lea n-8(%rsp),%rbp, or mov %rsp,%rbp; add $n-8,%rbp]         (C2)
- *
- * followed, from JDK 20 on, by a check whether the method may be entered, which `frame_complete` lies behind:
- *
- *   [nop;] cmpl $imm,disp(%r15); jne, or je and a call         (14 or 15 bytes; r15 is the thread)
- *
- * What stands in brackets is there with -XX:+PreserveFramePointer, or to align what follows.
- */
-static __always_inline int frame_in_prologue(struct ef_hotspot_state *w, u64 pc, u64 complete_at)
-{
-	u64 before = w->code[0], at = w->code[1], check = 0;
-	u64 last4 = LAST(before, 4), last5 = FIRST(LAST(before, 5), 4), last7 = FIRST(LAST(before, 7), 3);
-
-	if (FIRST(at, 3) == 0xec8348 || FIRST(at, 3) == 0xec8148) /* sub $n,%rsp */
-		return LAST(before, 1) == 0x55 || last4 == 0xec8b4855 || last4 == 0xe5894855 ? FRAME_PUSHED :
-											       FRAME_NONE;
-	if ((FIRST(at, 3) == 0xec8b48 || FIRST(at, 3) == 0xe58948) && LAST(before, 1) == 0x55)
-		return FRAME_PUSHED;                                  /* mov %rsp,%rbp */
-	if (FIRST(at, 4) == 0x246c8948 || FIRST(at, 4) == 0x24ac8948) /* mov %rbp,n(%rsp) */
-		return FRAME_ALLOCATED;
-	if (FIRST(last4, 3) == 0xec8348 || last7 == 0xec8148) /* behind sub $n,%rsp */
-		return FRAME_COMPLETE;
-	if (last5 == 0x246c8948 || FIRST(before, 4) == 0x24ac8948) /* behind mov %rbp,n(%rsp) */
-		return FRAME_COMPLETE;
-	if (FIRST(at, 3) == 0xc58348 || FIRST(at, 3) == 0xc58148) /* add $n,%rbp */
-		return FRAME_COMPLETE;
-	if (FIRST(last4, 3) == 0xc58348 || last7 == 0xc58148) /* behind it */
-		return FRAME_COMPLETE;
-	if (last5 == 0x246c8d48 || FIRST(before, 4) == 0x24ac8d48) /* behind lea n(%rsp),%rbp */
-		return FRAME_COMPLETE;
-	if (complete_at - pc <= 15 && !USER_READ(&check, 8, complete_at - 15) &&
-	    (FIRST(check, 3) == 0x7f8141 || (FIRST(check >> 8, 3) == 0x7f8141 && complete_at - pc <= 14)))
-		return FRAME_COMPLETE;
-	return FRAME_NONE;
-}
-
-/*
- * Compiled code ends in add $n,%rsp; pop %rbp; then a check for a safepoint, and ret. The check is
- *
- *   JDK 8    test %eax,disp(%rip)
- *   JDK 11   mov disp(%r15),%r10; test %eax,(%r10)
- *   JDK 17   cmp disp(%r15),%rsp; ja
- */
-static __always_inline int frame_in_epilogue(struct ef_hotspot_state *w)
-{
-	u64 before = w->code[0], at = w->code[1], after = w->code[2];
-	u64 first2 = FIRST(at, 2), first3 = FIRST(at, 3);
-
-	if (FIRST(at, 1) == 0x5d) /* pop %rbp */
-		return FRAME_PUSHED;
-	if (FIRST(at, 1) == 0xc3 || FIRST(at, 1) == 0xc2 || first2 == 0xc3f3) /* ret */
-		return FRAME_NONE;
-	if (first2 == 0x0585 && FIRST(at >> 48, 1) == 0xc3)
-		return FRAME_NONE;
-	if (FIRST(at, 4) == 0xc3028541)
-		return FRAME_NONE;
-	if ((first3 == 0x978b4d && LAST(at, 1) == 0x41 && FIRST(after, 3) == 0xc30285) ||
-	    (first3 == 0x578b4d && LAST(at, 4) == 0xc3028541))
-		return FRAME_NONE;
-	if ((first3 == 0xa73b49 && LAST(at, 1) == 0x0f && FIRST(after, 1) == 0x87) ||
-	    (first3 == 0x673b49 && FIRST(at >> 32, 2) == 0x870f))
-		return FRAME_NONE;
-	if (first2 == 0x870f && (FIRST(LAST(before, 7), 3) == 0xa73b49 || FIRST(LAST(before, 4), 3) == 0x673b49))
-		return FRAME_NONE;
-	return FRAME_COMPLETE;
-}
 
 /* Where the code of a blob gets its frame, 0: nowhere, or it is not known. */
 static __always_inline u64 complete_at(const struct ef_hotspot_state *w)
@@ -100,40 +26,16 @@ static __always_inline u64 complete_at(const struct ef_hotspot_state *w)
 	return offset > 0 ? w->code_begin + offset : 0;
 }
 
-static __always_inline int leaf_frame(struct ef_scratch *s, struct ef_hotspot_state *w)
+/* Native methods and what has a frame pointer of its own keep it in their frame. */
+static __always_inline bool has_own_fp(const struct ef_scratch *s, const struct ef_hotspot_state *w)
 {
-	u64 complete = complete_at(w);
-
-	if (USER_READ(w->code, sizeof(w->code), s->state.pc - 8))
-		return FRAME_COMPLETE;
-	if (s->state.pc < complete)
-		return frame_in_prologue(w, s->state.pc, complete);
-	/* calls of C keep a frame pointer, and look for exceptions between leave and ret */
-	if (w->kind == NAME_NATIVE && s->state.fp - s->state.sp > w->frame_bytes + HOTSPOT_NATIVE_PUSHES)
-		return FRAME_NONE;
-	return frame_in_epilogue(w);
+	return s->state.fp - s->state.sp < w->frame_bytes + HOTSPOT_NATIVE_PUSHES;
 }
 
-/* Handwritten code: push %rbp; mov %rsp,%rbp comes first and leave; ret last, or there is no frame at all. */
-static __always_inline int leaf_stub_frame(struct ef_scratch *s, struct ef_hotspot_state *w)
-{
-	int frame = leaf_frame(s, w);
-	u64 at = w->code[1];
-
-	if (FIRST(at, 1) == 0x55 || FIRST(at, 4) == 0xc377f8c5) /* push %rbp; vzeroupper, ret */
-		return FRAME_NONE;
-	if ((FIRST(at, 3) == 0xec8b48 || FIRST(at, 3) == 0xe58948) && LAST(w->code[0], 1) == 0x55)
-		return FRAME_PUSHED;
-	if (frame != FRAME_COMPLETE || w->frame_bytes)
-		return frame;
-	/* Stubs that are called as functions have frames, and old return addresses below them; what leads from one kind of
-	 * code to another has none, and fp is the caller's. */
-	if (w->kind != NAME_STUBS && !USER_READ(w->pair, 8, s->state.sp) && is_java_code(w, w->pair[0]))
-		return FRAME_NONE;
-	if (s->state.fp - s->state.sp > HOTSPOT_REACH || USER_READ(w->pair, 16, s->state.fp) ||
-	    !is_code(s, w->pair[1]))
-		return FRAME_NONE;
-	return FRAME_POINTER;
-}
+#if RETURN_ADDRESS_ON_STACK
+#include "code-x86.h"
+#else
+#include "code-arm64.h"
+#endif
 
 #endif

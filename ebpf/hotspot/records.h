@@ -35,7 +35,7 @@ struct ef_hotspot {
 	__u8 has_deopt_offset;   /* the same of deopt and deopt_method_handle */
 	__u8 has_short_complete; /* frame_complete has 16 bits, else 32 */
 	__u8 bcp_slot;           /* words below fp */
-	__u8 reserved;
+	__u8 leaves_breadcrumbs; /* arm64: calls of C push 16 bytes first */
 	__u16 name;
 	__u16 frame_size;
 	__u16 frame_complete;
@@ -47,7 +47,7 @@ struct ef_hotspot {
 	__u16 method_const;    /* in a Method */
 	__u16 const_code_size; /* in a ConstMethod */
 	__u16 const_bytes;     /* size of a ConstMethod: bytecodes follow */
-	__u16 reserved2;
+	__u16 size;
 };
 
 #endif

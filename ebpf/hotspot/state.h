@@ -9,8 +9,8 @@
 /* What a mask of two's power keeps offsets in; less of it is filled */
 #define HOTSPOT_HEAD_BYTES 512
 _Static_assert(EF_HOTSPOT_BLOB_BYTES <= HOTSPOT_HEAD_BYTES, "the head that is read");
-/* Words of an interpreted frame below fp that say what it is, and the pair at fp */
-#define INTERPRETED_WORDS 8
+/* Words of an interpreted frame below fp that say what it is; the pair at fp follows */
+#define INTERPRETED_WORDS HOTSPOT_INTERPRETED_WORDS
 
 /* What is known of the sampled process and frame. */
 struct ef_hotspot_state {
@@ -23,7 +23,7 @@ struct ef_hotspot_state {
 	u32 kind; /* how the name begins, enum hotspot_name among others */
 	u32 frame_bytes;
 	u64 head[HOTSPOT_HEAD_BYTES / 8];
-	u64 code[3]; /* from pc - 8 */
+	u64 code[HOTSPOT_CODE_BYTES / 8]; /* around pc */
 	u64 slots[INTERPRETED_WORDS + 2];
 	u64 pair[2];
 	struct ef_hotspot nothing; /* never written */

@@ -5,7 +5,7 @@
  * stands a CodeBlob, which says what the code is, how large its frames are, and from where on they are complete.
  *
  *   interpreter   one blob for all of it; a frame is found by fp, and says which Method it runs, and where:
- *                 fp + 8 return address, fp caller's fp, fp - 8 caller's sp, fp - 24 Method, fp - 56 or - 64 bytecode
+ *                 fp + 8 return address, fp caller's fp, fp - 8 caller's sp, fp - 24 Method, bytecode: 7 to 9 words below
  *   nmethod       a compiled method. It keeps no frame pointer, but each frame has the blob's size, with the caller's
  *                 fp and the return address at its end
  *   stubs         the rest: runtime calls, which have frames as compiled methods do, and handwritten code, which has
@@ -17,15 +17,32 @@
 #ifndef EF_HOTSPOT_H
 #define EF_HOTSPOT_H
 
-#include "blobs.h"
-
-#if HAS_HOTSPOT
-
 #include "frames.h"
 #include "interpreter.h"
 
-/* Slots beyond the expected one in which a return address is looked for */
-#define HOTSPOT_CANDIDATES 4
+/* On arm64 compiled methods that have a frame are called by code of the JVM's own only. */
+static __always_inline bool is_caller(struct ef_scratch *s, const struct ef_hotspot_state *w, u64 address)
+{
+	if (RETURN_ADDRESS_ON_STACK || !w->frame_bytes)
+		return is_code(s, address);
+	return is_java_code(w, CODE_ADDRESS(address));
+}
+
+#if !RETURN_ADDRESS_ON_STACK
+
+/* The leaf's return address is in its register. */
+static __always_inline int step_by_register(struct ef_scratch *s, u64 frame_bytes)
+{
+	u64 caller = return_register(s);
+
+	if (!is_code(s, caller))
+		return 1;
+	s->state.sp += frame_bytes;
+	s->state.pc = caller;
+	return 0;
+}
+
+#endif
 
 /* Goes to the caller; 1 where no return address is found. Where code that aligns its stack for a call has left a gap
  * the return address is further up. Global, so that it is verified once. */
@@ -37,6 +54,10 @@ __noinline int step_to_hotspot_caller(u32 frame)
 	struct ef_hotspot_state *w = &s->runtimes.hotspot;
 	u64 at = s->state.sp;
 
+#if !RETURN_ADDRESS_ON_STACK
+	if (frame == FRAME_NONE || frame == FRAME_ALLOCATED)
+		return step_by_register(s, frame == FRAME_NONE ? 0 : w->frame_bytes);
+#endif
 	if (frame == FRAME_POINTER) {
 		at = s->state.fp + 8;
 		if (s->state.fp < s->state.sp || s->state.fp - s->state.sp > HOTSPOT_REACH || s->state.fp & 7)
@@ -51,14 +72,14 @@ __noinline int step_to_hotspot_caller(u32 frame)
 	for (int i = 0; i < HOTSPOT_CANDIDATES; i++) {
 		if (USER_READ(w->pair, 16, at - 8))
 			return 1;
-		if (is_code(s, w->pair[1])) {
+		if (is_caller(s, w, w->pair[1])) {
 			if (frame != FRAME_NONE && frame != FRAME_ALLOCATED)
 				s->state.fp = w->pair[0];
 			s->state.sp = at + 8;
 			s->state.pc = w->pair[1];
 			return 0;
 		}
-		at += 8;
+		at += HOTSPOT_CANDIDATE_BYTES;
 	}
 	return 1;
 }
@@ -77,7 +98,22 @@ static __always_inline u64 undo_deoptimization(struct ef_scratch *s, struct ef_h
 	if (pc != deopt && pc != deopt2)
 		return pc;
 	u64 at = s->state.sp + (s64)(__s32)BLOB_INT(w, w->jvm.orig_pc);
-	return HOTSPOT_READ(&original, 8, at) || original - w->code_begin > 1U << 31 ? pc : original;
+	if (HOTSPOT_READ(&original, 8, at))
+		return pc;
+	original = CODE_ADDRESS(original);
+	return original - w->code_begin > 1U << 31 ? pc : original;
+}
+
+/* Is the frame one of those that call C with 16 bytes more on the stack? */
+static __always_inline void skip_breadcrumb(struct ef_scratch *s, struct ef_hotspot_state *w)
+{
+#if !RETURN_ADDRESS_ON_STACK
+	if (w->jvm.leaves_breadcrumbs && !USER_READ(w->code, 8, s->state.pc - 8) &&
+	    w->code[0] == ((u64)CALL_C << 32 | PUSH_BREADCRUMB))
+		s->state.sp += 16;
+#else
+	(void)s, (void)w;
+#endif
 }
 
 /* Compiled methods and stubs. Global, so that it is verified once; 0, or 1 where the caller is not found. */
@@ -91,9 +127,13 @@ __noinline int step_hotspot_code(void)
 	int frame = w->frame_bytes ? FRAME_COMPLETE : FRAME_POINTER;
 	u64 pc = s->state.pc;
 
-	if (is_method && s->is_return_address)
+	if (is_method && s->is_return_address) {
+		skip_breadcrumb(s, w);
 		pc = undo_deoptimization(s, w, pc);
+	}
 	u32 offset = pc - s->is_return_address - w->code_begin;
+	if (!RETURN_ADDRESS_ON_STACK && w->kind == NAME_NATIVE && has_own_fp(s, w))
+		frame = FRAME_POINTER;
 	if (s->is_leaf)
 		frame = is_method ? leaf_frame(s, w) : leaf_stub_frame(s, w);
 	/* stubs that save all registers are not where they say before and after: those keep a frame pointer */
@@ -150,13 +190,4 @@ __noinline int unwind_hotspot(u32 slot)
 	return 1;
 }
 
-#else
-
-__noinline int unwind_hotspot(u32 slot)
-{
-	OPAQUE(slot);
-	return 0;
-}
-
-#endif
 #endif

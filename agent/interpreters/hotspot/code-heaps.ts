@@ -1,4 +1,5 @@
 /** Where a JVM keeps its code, and the value of the BPF map that tells BPF. */
+import type { Machine } from '../../../common/elf/elf.ts';
 import { EF_HOTSPOT_HEAPS, HOTSPOT, HOTSPOT_HEAP } from '../../records/records.gen.ts';
 import { UnsupportedRuntime } from '../contract.ts';
 import type { RuntimeMemory } from '../runtime-memory.ts';
@@ -42,17 +43,27 @@ function readHeap(memory: RuntimeMemory, layout: HeapsLayout, heap: number): Cod
   const segments = memory.word(heap + layout.segments + layout.low);
   const log2SegmentSize = memory.i32(heap + layout.log2SegmentSize);
   if (start === 0 || end === 0 || segments === 0) return undefined;
-  if (end <= start || end - start > MAX_HEAP_BYTES || end >= 2 ** 47)
+  if (end <= start || end - start > MAX_HEAP_BYTES || end >= 2 ** 48)
     throw new UnsupportedRuntime(`HotSpot has a code heap from ${start.toString(16)} to ${end.toString(16)}`);
   if (log2SegmentSize < 3 || log2SegmentSize > MAX_LOG2_SEGMENT_SIZE)
     throw new UnsupportedRuntime(`HotSpot has segments of 2^${log2SegmentSize} bytes`);
   return { start, length: end - start, segments, log2SegmentSize };
 }
 
-/** A bytecode pointer's place below the frame pointer, words: JDK 9 put the class's mirror above it. */
-const bcpSlot = (major: number): number => (major >= 9 ? 8 : 7);
+/** A bytecode pointer's place below the frame pointer, words: JDK 9 put the class's mirror above it, and on arm64 a gap. */
+function bcpSlot(major: number, machine: Machine): number {
+  if (major < 9) return 7;
+  return machine === 'aarch64' ? 9 : 8;
+}
 
-export function encodeHotspot(layout: HotspotLayout, heaps: readonly CodeHeap[]): Uint8Array {
+/** Of arm64: the last version in which compiled code leaves a return address below its frame when it calls C. */
+const LAST_BREADCRUMBS = 21;
+
+export function encodeHotspot(
+  layout: HotspotLayout,
+  heaps: readonly CodeHeap[],
+  machine: Machine,
+): Uint8Array {
   const { blob, method } = layout;
   const entry = Buffer.alloc(HOTSPOT.bytes);
   for (const [i, heap] of heaps.entries()) {
@@ -67,8 +78,11 @@ export function encodeHotspot(layout: HotspotLayout, heaps: readonly CodeHeap[])
   entry.writeUInt8(Number(blob.codeBegin.isOffset), HOTSPOT.hasCodeOffset);
   entry.writeUInt8(Number(blob.deopt.isOffset), HOTSPOT.hasDeoptOffset);
   entry.writeUInt8(Number(blob.frameComplete.isShort), HOTSPOT.hasShortComplete);
-  entry.writeUInt8(bcpSlot(layout.major), HOTSPOT.bcpSlot);
+  entry.writeUInt8(bcpSlot(layout.major, machine), HOTSPOT.bcpSlot);
+  const leavesBreadcrumbs = machine === 'aarch64' && layout.major <= LAST_BREADCRUMBS;
+  entry.writeUInt8(Number(leavesBreadcrumbs), HOTSPOT.leavesBreadcrumbs);
   entry.writeUInt16LE(blob.name, HOTSPOT.name);
+  entry.writeUInt16LE(blob.size, HOTSPOT.size);
   entry.writeUInt16LE(blob.frameSize, HOTSPOT.frameSize);
   entry.writeUInt16LE(blob.frameComplete.at, HOTSPOT.frameComplete);
   entry.writeUInt16LE(blob.codeBegin.at, HOTSPOT.codeBegin);

@@ -4,7 +4,14 @@
  * runtime/vmStructs.cpp). Other JVMs have a libjvm.so, too, without them. What the tables say is read when a process is
  * attached to: many builds fill them only as they start.
  */
-import { type ElfFile, PF_X, PT_LOAD, SHT_DYNSYM, SHT_SYMTAB } from '../../../common/elf/elf.ts';
+import {
+  type ElfFile,
+  type Machine,
+  PF_X,
+  PT_LOAD,
+  SHT_DYNSYM,
+  SHT_SYMTAB,
+} from '../../../common/elf/elf.ts';
 import { findText } from '../../../common/elf/find-text.ts';
 import { forEachEntry, readStrings, readU64 } from '../../../common/symbols/section-entries.ts';
 import { UnsupportedRuntime } from '../contract.ts';
@@ -31,6 +38,7 @@ export type TableSymbols = Readonly<Record<keyof typeof TABLE_SYMBOLS, number>>;
 export interface HotspotFile {
   /** Of the JDK, such as 17. */
   major: number;
+  machine: Machine;
   symbols: TableSymbols;
 }
 
@@ -44,8 +52,6 @@ export function detectHotspot(elf: ElfFile): (HotspotFile & { version: string })
   if (!found) return undefined;
   const version = findVersion(elf);
   const major = Number.parseInt(version, 10);
-  if (elf.machine !== 'x86_64')
-    throw new UnsupportedRuntime(`Java ${version}: only that of x86-64 is unwound`);
   if (major < OLDEST) throw new UnsupportedRuntime(`Java ${version}: ${OLDEST} is the oldest`);
   const text = elf.segments.find(({ type, flags }) => type === PT_LOAD && (flags & PF_X) !== 0);
   if (!text) throw new UnsupportedRuntime(`Java ${version}: the file has no code`);
@@ -57,7 +63,13 @@ export function detectHotspot(elf: ElfFile): (HotspotFile & { version: string })
     return [key, symbol - bias];
   };
   const keys = Object.keys(TABLE_SYMBOLS) as (keyof typeof TABLE_SYMBOLS)[];
-  return { version, major, symbols: Object.fromEntries(keys.map(address)) as unknown as TableSymbols };
+  const { machine } = elf;
+  return {
+    version,
+    major,
+    machine,
+    symbols: Object.fromEntries(keys.map(address)) as unknown as TableSymbols,
+  };
 }
 
 /** Addresses of what a file defines, by name; undefined where there are no tables. */

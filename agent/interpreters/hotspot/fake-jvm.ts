@@ -9,6 +9,7 @@ const BYTES = 1 << 20;
 const JDK_17: Readonly<Record<string, number>> = {
   CodeBlob: 104,
   'CodeBlob._name': 96,
+  'CodeBlob._size': 12,
   'CodeBlob._frame_size': 28,
   'CodeBlob._frame_complete_offset': 20,
   'CodeBlob._code_begin': 32,
@@ -28,6 +29,7 @@ const JDK_17: Readonly<Record<string, number>> = {
 const JDK_25: Readonly<Record<string, number>> = {
   CodeBlob: 64,
   'CodeBlob._name': 8,
+  'CodeBlob._size': 24,
   'CodeBlob._frame_size': 44,
   'CodeBlob._frame_complete_offset': 54,
   'CodeBlob._code_offset': 36,

@@ -13,6 +13,8 @@ export interface Place {
 /** Of a CodeBlob and of what compiled methods have beside: byte offsets. */
 export interface BlobLayout {
   name: number;
+  /** Of its bytes, header and all. */
+  size: number;
   frameSize: number;
   /** JDK 23 and later have 16 bits for it. */
   frameComplete: { at: number; isShort: boolean };
@@ -122,6 +124,7 @@ function blobLayout(types: Types): BlobLayout {
   const isShort = types.typeOf('CodeBlob._frame_complete_offset').includes('16');
   return inHead({
     name: types.field(['CodeBlob'], ['_name']),
+    size: types.field(['CodeBlob'], ['_size']),
     frameSize: types.field(['CodeBlob'], ['_frame_size']),
     frameComplete: { at: complete, isShort },
     codeBegin: types.place(['CodeBlob'], { address: ['_code_begin'], offset: ['_code_offset'] }),
@@ -138,9 +141,11 @@ function blobLayout(types: Types): BlobLayout {
 
 /** BPF reads the head of a blob as a whole, and its members where they are aligned. */
 function inHead(blob: BlobLayout): BlobLayout {
-  const { name, frameSize, frameComplete, codeBegin, compileId, deopt, deoptMethodHandle, origPc } = blob;
+  const { name, size, frameSize, frameComplete, codeBegin, compileId, deopt, deoptMethodHandle, origPc } =
+    blob;
   const aligned: readonly (readonly [number, number])[] = [
     [name, 8],
+    [size, 4],
     [frameSize, 4],
     [frameComplete.at, frameComplete.isShort ? 2 : 4],
     [codeBegin.at, codeBegin.isOffset ? 4 : 8],

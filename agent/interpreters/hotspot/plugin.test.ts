@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Machine } from '../../../common/elf/elf.ts';
 import { HOTSPOT, HOTSPOT_HEAP, HotspotCode } from '../../records/records.gen.ts';
 import { NameCache, UnsupportedRuntime } from '../contract.ts';
 import { BASE, encodeUnsigned5, FakeJvm } from './fake-jvm.ts';
@@ -9,7 +10,8 @@ const HEAPS = [
   [0x7e00_2000_0000, 0x7e00_3000_0000],
 ] as const;
 
-const attach = (jvm: FakeJvm) => hotspot.attach!(jvm, BASE, { major: jvm.major, symbols: jvm.symbols });
+const attach = (jvm: FakeJvm, machine: Machine = 'x86_64') =>
+  hotspot.attach!(jvm, BASE, { major: jvm.major, machine, symbols: jvm.symbols });
 const started = (major: 17 | 25): FakeJvm => {
   const jvm = new FakeJvm(major);
   jvm.describe(jvm.heaps(HEAPS));
@@ -35,6 +37,13 @@ describe.each([17, 25] as const)('JDK %i', (major) => {
     const second = HOTSPOT.heaps + HOTSPOT_HEAP.bytes;
     expect(entry.readBigUInt64LE(second + HOTSPOT_HEAP.start)).toBe(BigInt(HEAPS[1][0]));
     expect(entry.readBigUInt64LE(second + HOTSPOT_HEAP.length)).toBe(0x1000_0000n);
+  });
+
+  it('says where frames of the processor differ', () => {
+    const jvm = started(major);
+    const [amd64, arm64] = (['x86_64', 'aarch64'] as const).map((machine) => attach(jvm, machine)!.entry);
+    expect([amd64![HOTSPOT.bcpSlot], amd64![HOTSPOT.leavesBreadcrumbs]]).toEqual([8, 0]);
+    expect([arm64![HOTSPOT.bcpSlot], arm64![HOTSPOT.leavesBreadcrumbs]]).toEqual([9, major === 17 ? 1 : 0]);
   });
 
   it('names interpreted methods with file and line', () => {

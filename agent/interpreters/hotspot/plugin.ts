@@ -62,7 +62,7 @@ export const hotspot: RuntimePlugin = {
 function attach(
   memory: RuntimeMemory,
   base: number,
-  { symbols, major }: HotspotFile,
+  { symbols, major, machine }: HotspotFile,
 ): AttachedRuntime | undefined {
   const tables = readVmTables(memory, symbols, { base, wanted: WANTED_TYPES });
   if (!tables) return undefined;
@@ -70,7 +70,7 @@ function attach(
   const heaps = readCodeHeaps(memory, layout.heaps);
   return (
     heaps && {
-      entry: encodeHotspot(layout, heaps),
+      entry: encodeHotspot(layout, heaps, machine),
       facts: layout,
       hasApproximateLines: hasApproximateLines(memory, tables, symbols),
     }

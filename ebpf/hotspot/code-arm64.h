@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * HotSpot's machine code for arm64: how far a frame is made or taken down where the leaf is. See frames.h.
+ *
+ * A frame of n bytes is made and taken down by one of (C1 and C2)
+ *
+ *   sub sp, sp, #n; stp x29, x30, [sp, #n-16]; [add x29, sp, #n-16]                                (n < 528)
+ *   stp x29, x30, [sp, #-16]!; [mov x29, sp;] sub sp, sp, #n-16 or x8                              (larger ones)
+ *
+ *   ldp x29, x30, [sp, #n-16]; add sp, sp, #n
+ *   add sp, sp, #n-16 or x8; ldp x29, x30, [sp], #16
+ *
+ * and native methods and handwritten code by
+ *
+ *   stp x29, x30, [sp, #-16]!; mov x29, sp
+ *   mov sp, x29; ldp x29, x30, [sp], #16
+ *
+ * What stands in brackets is there with -XX:+PreserveFramePointer. Before and behind it the return address is in x30 and
+ * x29 is the caller's. What else stands between the frame and the place that HotSpot calls "frame complete", or before ret,
+ * does not touch them.
+ */
+#ifndef EF_HOTSPOT_CODE_ARM64_H
+#define EF_HOTSPOT_CODE_ARM64_H
+
+#include "blobs.h"
+
+/* Instructions that are looked at: a blob's header is larger than what lies before the first one of its code. */
+#define WORDS_BEFORE 16
+#define WORDS_BEHIND (HOTSPOT_CODE_BYTES / 4 - WORDS_BEFORE)
+#define COMPILED_BYTES ((WORDS_BEFORE + 2) * 4)
+
+#define SAVE_RECORD 0xa9007bfd    /* stp x29, x30, [sp, #8 * (bits 15 to 21)] */
+#define RESTORE_RECORD 0xa9407bfd /* ldp x29, x30, the same */
+#define RECORD_OFFSET(bytes) ((u32)(bytes) >> 3 << 15)
+#define PUSH_RECORD 0xa9bf7bfd /* stp x29, x30, [sp, #-16]! */
+#define POP_RECORD 0xa8c17bfd  /* ldp x29, x30, [sp], #16 */
+#define SET_FP 0x910003fd      /* mov x29, sp */
+#define RET 0xd65f03c0
+#define NEXT_BYTECODE 0xd61f0120 /* br x9 */
+/* Where a frame is made by sub and stp */
+#define SMALL_FRAME 528
+
+/* Up to JDK 20: what a call of C leaves below the frame, so that the JVM finds the return address */
+#define PUSH_BREADCRUMB 0xa9bf27ff /* stp xzr, x9, [sp, #-16]! */
+#define CALL_C 0xd63f0100          /* blr x8 */
+#define DROP_BREADCRUMB 0x910043ff /* add sp, sp, #16 */
+
+/* The instruction `i` places behind the program counter. */
+static __always_inline u32 instruction(const struct ef_hotspot_state *w, int i)
+{
+	return ((const u32 *)w->code)[WORDS_BEFORE + i];
+}
+
+static __always_inline u64 return_register(struct ef_scratch *s)
+{
+	return CODE_ADDRESS(s->state.leaf.by_dwarf_number[REG_RETURN]);
+}
+
+/* Is what follows the instruction reached from elsewhere only? */
+static __always_inline bool ends_path(u32 word)
+{
+	return word == RET || (word & 0xfc000000) == 0x14000000 /* b */ ||
+	       (word & 0xfffffc1f) == 0xd61f0000 /* br */;
+}
+
+static __always_inline bool lowers_sp(u32 word)
+{
+	return (word & 0xff8003ff) == 0xd10003ff /* sub sp, sp, #n */ || word == 0xcb2863ff /* sub sp, sp, x8 */;
+}
+
+/* is_before: the place where the frame is complete */
+static __always_inline int frame_in_code(const struct ef_hotspot_state *w, bool is_before)
+{
+	bool is_small = w->frame_bytes < SMALL_FRAME, is_lower = 0;
+	u32 offset = RECORD_OFFSET(w->frame_bytes - 16);
+
+	if (w->frame_bytes && is_small &&
+	    (instruction(w, 0) == (SAVE_RECORD | offset) || instruction(w, -1) == (RESTORE_RECORD | offset)))
+		return FRAME_ALLOCATED;
+	if (instruction(w, 0) == POP_RECORD)
+		return FRAME_PUSHED;
+	for (int i = 1; i <= WORDS_BEFORE; i++) {
+		u32 word = instruction(w, -i);
+		if (is_before) {
+			if (is_small && word == (SAVE_RECORD | offset))
+				return FRAME_COMPLETE;
+			if (word == PUSH_RECORD)
+				return is_lower ? FRAME_COMPLETE : FRAME_PUSHED;
+			is_lower |= lowers_sp(word);
+		} else {
+			if (word == POP_RECORD || (is_small && word == (RESTORE_RECORD | offset)))
+				return FRAME_NONE;
+			if (ends_path(word))
+				break;
+		}
+	}
+	return is_before || !w->frame_bytes ? FRAME_NONE : FRAME_COMPLETE;
+}
+
+static __always_inline int leaf_frame(struct ef_scratch *s, struct ef_hotspot_state *w)
+{
+	if (USER_READ(w->code, COMPILED_BYTES, s->state.pc - WORDS_BEFORE * 4))
+		return FRAME_COMPLETE;
+	int frame = frame_in_code(w, s->state.pc < complete_at(w));
+	if (frame != FRAME_COMPLETE)
+		return frame;
+	if (w->kind == NAME_NATIVE && has_own_fp(s, w))
+		return FRAME_POINTER;
+	if (instruction(w, -1) == PUSH_BREADCRUMB ||
+	    (instruction(w, 0) == DROP_BREADCRUMB && instruction(w, -1) == CALL_C))
+		s->state.sp += 16;
+	return FRAME_COMPLETE;
+}
+
+/* Adapters lower the stack pointer of compiled callers for the interpreter, which gets it in a register: mov x13, sp, from
+ * JDK 20 on mov x19, sp. */
+static __always_inline void find_sp_in_adapter(struct ef_scratch *s, const struct ef_hotspot_state *w)
+{
+	for (int i = 1; i <= WORDS_BEFORE; i++) {
+		u32 word = instruction(w, -i);
+		if (word == 0x910003ed || word == 0x910003f3) {
+			u64 sp = s->state.leaf.by_dwarf_number[word & 31];
+			if (sp - s->state.sp < HOTSPOT_REACH)
+				s->state.sp = sp;
+			return;
+		}
+		if (ends_path(word))
+			return;
+	}
+}
+
+/* Handwritten code that is called as functions are, with or without a frame. */
+static __always_inline int leaf_routine_frame(struct ef_scratch *s, struct ef_hotspot_state *w)
+{
+	u64 caller = return_register(s);
+
+	if (s->state.fp < s->state.sp || s->state.fp - s->state.sp > HOTSPOT_REACH || s->state.fp & 7 ||
+	    USER_READ(w->pair, 16, s->state.fp))
+		return FRAME_NONE;
+	w->pair[1] = CODE_ADDRESS(w->pair[1]);
+	if (w->pair[1] == caller)
+		return FRAME_POINTER;
+	/* it has called something, or is what another routine of the blob calls, and then that one's frame is told of */
+	if (caller - w->blob < BLOB_INT(w, w->jvm.size) || !is_code(s, caller))
+		return is_code(s, w->pair[1]) ? FRAME_POINTER : FRAME_NONE;
+	return FRAME_NONE;
+}
+
+static __always_inline bool begins_frame(const struct ef_hotspot_state *w, u32 word)
+{
+	return word == PUSH_RECORD || word == (0xd10003ff | (u32)w->frame_bytes << 10) /* sub sp, sp, #n */;
+}
+
+static __always_inline int leaf_stub_frame(struct ef_scratch *s, struct ef_hotspot_state *w)
+{
+	if (USER_READ(w->code, COMPILED_BYTES, s->state.pc - WORDS_BEFORE * 4))
+		return w->frame_bytes ? FRAME_COMPLETE : FRAME_POINTER;
+	if (instruction(w, 0) == SET_FP && instruction(w, -1) == PUSH_RECORD)
+		return FRAME_PUSHED;
+	int frame = frame_in_code(w, 0);
+	if (w->frame_bytes) {
+		if (frame != FRAME_COMPLETE)
+			return frame;
+		if (s->state.fp - s->state.sp < w->frame_bytes)
+			return FRAME_POINTER;
+		return begins_frame(w, instruction(w, 0)) || begins_frame(w, instruction(w, 1)) ? FRAME_NONE :
+												  FRAME_COMPLETE;
+	}
+	if (frame == FRAME_PUSHED || instruction(w, 0) == PUSH_RECORD)
+		return frame;
+	if (w->kind == NAME_STUBS)
+		return leaf_routine_frame(s, w);
+	find_sp_in_adapter(s, w);
+	return FRAME_NONE;
+}
+
+/* Of an interpreted frame with that pair at its frame pointer. An interpreted caller has its stack pointer below what its
+ * expression stack may need, and the frames that it calls begin where that ends now; its own is found by its frame pointer. */
+static __always_inline u64 caller_sp(u64 sender_sp, u64 fp)
+{
+	return sender_sp <= fp && fp - sender_sp < HOTSPOT_REACH ? fp + 16 : sender_sp;
+}
+
+/* The frame of the leaf is none, or not there any more. */
+static __always_inline int step_left_interpreter(struct ef_scratch *s, struct ef_hotspot_state *w)
+{
+	u64 caller = return_register(s);
+
+	if (!s->is_leaf || !is_code(s, caller)) {
+		count(EF_COUNTER_hotspot_bad_frame);
+		return 1;
+	}
+	push_hotspot(s, EF_HOTSPOT_STUB, w->blob, s->state.pc - w->code_begin, w->name);
+	s->state.pc = caller;
+	return 0;
+}
+
+/* What the interpreter does last: ldp x29, x30, [sp], #16; [mov x20, x9;] and sp, x20, #-16; ret */
+static __always_inline int step_leaving_interpreter(struct ef_scratch *s, struct ef_hotspot_state *w)
+{
+	u64 *r = s->state.leaf.by_dwarf_number, sp = s->state.sp;
+
+	for (int i = 0; i < 4; i++) {
+		u32 word = instruction(w, i);
+		if (word == 0xaa0903f4) /* mov x20, x9 */
+			sp = r[9];
+		else if ((word & 0xfffffc1f) == 0x927cec1f) /* and sp, xn, #-16 */
+			sp = sp == s->state.sp ? r[(word >> 5) & 31] : sp;
+		else if (word != RET)
+			continue;
+		break;
+	}
+	if ((sp & ~15ULL) - s->state.sp < HOTSPOT_REACH)
+		s->state.sp = sp & ~15ULL;
+	return step_left_interpreter(s, w);
+}
+
+/*
+ * A method is being called, or its frame is being made:
+ *
+ *   ...; stp x29, x30, [sp, #n]; add x29, sp, #n; ...; stp xzr, xs, [sp, #n-16]
+ *
+ * The Method is in x12, the caller's stack pointer in xs (x13, from JDK 20 on x19), the return address in x30. Which
+ * instructions follow, up to the last one of these, says that it is so: registers keep old values. 1 where it is not so.
+ */
+static __always_inline int step_called_interpreter(struct ef_scratch *s, struct ef_hotspot_state *w)
+{
+	u64 *r = s->state.leaf.by_dwarf_number;
+	u64 pc = return_register(s), fp = s->state.fp, sender_sp = 0;
+	bool is_saved = 0;
+	/* x29 is the frame's own */
+	bool is_own = 0;
+
+	if (USER_READ(w->code, sizeof(w->code), s->state.pc - WORDS_BEFORE * 4))
+		return 1;
+	for (int i = 1; i <= 10; i++) {
+		u32 word = instruction(w, -i);
+		if (word == POP_RECORD)
+			return step_leaving_interpreter(s, w);
+		if ((word & 0xffc07fff) == SAVE_RECORD) {
+			is_saved = 1;
+			is_own = i > 1;
+		}
+		if (is_saved || ends_path(word))
+			break;
+	}
+	for (int i = 0; i < WORDS_BEHIND; i++) {
+		u32 word = instruction(w, i);
+		if ((word & 0xffc07fff) == SAVE_RECORD)
+			is_saved = 1;
+		if (is_saved && (word & 0xffc083ff) == 0xa90003ff && (word & 0x7c00) != 0x7c00) {
+			sender_sp = r[(word >> 10) & 31];
+			break;
+		}
+		if (word == RET || word == NEXT_BYTECODE)
+			return 1;
+	}
+	if (is_own) {
+		if (USER_READ(w->pair, 16, fp))
+			return 1;
+		fp = w->pair[0];
+		pc = CODE_ADDRESS(w->pair[1]);
+	}
+	if (!sender_sp)
+		return 1;
+	sender_sp = caller_sp(sender_sp, s->state.sp);
+	if (sender_sp - s->state.sp > HOTSPOT_REACH || !is_code(s, pc))
+		return 1;
+	if (push_interpreted(s, w, r[REG_HOTSPOT_METHOD], 0, 0))
+		return 1;
+	s->state.fp = fp;
+	s->state.sp = sender_sp;
+	s->state.pc = pc;
+	return 0;
+}
+
+#endif
