@@ -97,7 +97,7 @@ static __always_inline int frame_in_code(const struct ef_hotspot_state *w, bool 
 	return is_before || !w->frame_bytes ? FRAME_NONE : FRAME_COMPLETE;
 }
 
-static __always_inline int leaf_frame(struct ef_scratch *s, struct ef_hotspot_state *w)
+static __always_inline int compiled_frame(struct ef_scratch *s, struct ef_hotspot_state *w)
 {
 	if (USER_READ(w->code, COMPILED_BYTES, s->state.pc - WORDS_BEFORE * 4))
 		return FRAME_COMPLETE;
@@ -151,7 +151,7 @@ static __always_inline bool begins_frame(const struct ef_hotspot_state *w, u32 w
 	return word == PUSH_RECORD || word == (0xd10003ff | (u32)w->frame_bytes << 10) /* sub sp, sp, #n */;
 }
 
-static __always_inline int leaf_stub_frame(struct ef_scratch *s, struct ef_hotspot_state *w)
+static __always_inline int stub_frame(struct ef_scratch *s, struct ef_hotspot_state *w)
 {
 	if (USER_READ(w->code, COMPILED_BYTES, s->state.pc - WORDS_BEFORE * 4))
 		return w->frame_bytes ? FRAME_COMPLETE : FRAME_POINTER;
@@ -172,6 +172,29 @@ static __always_inline int leaf_stub_frame(struct ef_scratch *s, struct ef_hotsp
 		return leaf_routine_frame(s, w);
 	find_sp_in_adapter(s, w);
 	return FRAME_NONE;
+}
+
+/* Global, so that it is verified once, and what it keeps is not on the stack of what follows. */
+__noinline int find_hotspot_leaf_frame(u32 is_method)
+{
+	struct ef_scratch *s = RUNTIME_SCRATCH(HOTSPOT);
+	if (!s)
+		return FRAME_NONE;
+	struct ef_hotspot_state *w = &s->runtimes.hotspot;
+
+	return is_method ? compiled_frame(s, w) : stub_frame(s, w);
+}
+
+static __always_inline int leaf_frame(struct ef_scratch *s, struct ef_hotspot_state *w)
+{
+	(void)s, (void)w;
+	return find_hotspot_leaf_frame(1);
+}
+
+static __always_inline int leaf_stub_frame(struct ef_scratch *s, struct ef_hotspot_state *w)
+{
+	(void)s, (void)w;
+	return find_hotspot_leaf_frame(0);
 }
 
 /* Of an interpreted frame with that pair at its frame pointer. An interpreted caller has its stack pointer below what its

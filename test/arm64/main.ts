@@ -32,6 +32,7 @@ interface Runtime {
 
 const LUAS = ['5.1', '5.2', '5.3', '5.4'];
 const RUNTIMES: Readonly<Record<string, Runtime>> = {
+  hotspot: { packages: ['default-jdk-headless'], tests: ['hotspot', 'split-hotspot'] },
   lua: { packages: LUAS.map((version) => `lua${version}`), tests: ['lua', 'split-lua'] },
   luajit: { packages: ['luajit'], tests: ['luajit', 'split-luajit'] },
   perl: { packages: ['perl'], tests: ['perl', 'split-perl'] },
