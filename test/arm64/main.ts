@@ -1,6 +1,6 @@
 /**
- * `npm run test:runtimes:arm64 [-- ruby lua … --suite trixie]`: the tests of runtimes with Debian's interpreters for arm64, in an
- * emulated machine; what they show goes into docs/interpreters/tested.json.
+ * `npm run test:arm64 [-- ruby waits … --suite trixie]`: live tests with Debian's programs for arm64, in an emulated machine; what
+ * those of runtimes show goes into docs/interpreters/tested.json.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -23,22 +23,38 @@ import { prepareArm64Guest } from '../kernels/arm64-guest.ts';
 import { fetchKernel, missingTools, type Suite } from '../kernels/matrix.ts';
 import { boot, type Console, exitOnSignals } from '../kernels/virtual-machine.ts';
 
-interface Runtime {
+interface Group {
   /** Debian's. */
   packages: string[];
-  /** Files below test/runtimes. */
+  /** Files below test/. */
   tests: string[];
 }
 
-const LUAS = ['5.1', '5.2', '5.3', '5.4'];
-const RUNTIMES: Readonly<Record<string, Runtime>> = {
-  hotspot: { packages: ['default-jdk-headless'], tests: ['hotspot', 'split-hotspot'] },
-  lua: { packages: LUAS.map((version) => `lua${version}`), tests: ['lua', 'split-lua'] },
-  luajit: { packages: ['luajit'], tests: ['luajit', 'split-luajit'] },
-  perl: { packages: ['perl'], tests: ['perl', 'split-perl'] },
-  php: { packages: ['php-cli'], tests: ['php', 'split-php'] },
-  python: { packages: ['python3'], tests: ['python', 'split-python'] },
-  ruby: { packages: ['ruby'], tests: ['ruby', 'split-ruby'] },
+const runtime = (name: string, packages = [name]): Group => ({
+  packages,
+  tests: [`runtimes/${name}`, `runtimes/split-${name}`],
+});
+const COMPILER = ['gcc', 'libc6-dev', 'make', 'binutils'];
+const GROUPS: Readonly<Record<string, Group>> = {
+  beam: runtime('beam', ['erlang-base', 'erlang-crypto']),
+  hotspot: runtime('hotspot', ['default-jdk-headless']),
+  lua: runtime(
+    'lua',
+    ['5.1', '5.2', '5.3', '5.4'].map((version) => `lua${version}`),
+  ),
+  luajit: runtime('luajit'),
+  perl: runtime('perl'),
+  php: runtime('php', ['php-cli']),
+  python: runtime('python', ['python3']),
+  ruby: runtime('ruby'),
+  v8: runtime('v8', []),
+  waits: { packages: [...COMPILER, 'python3'], tests: ['off-cpu', 'waiting-stacks'] },
+  events: { packages: [...COMPILER, 'g++', 'systemtap-sdt-dev'], tests: ['events', 'allocations'] },
+  contexts: { packages: COMPILER, tests: ['process-context', 'thread-context'] },
+  native: {
+    packages: COMPILER,
+    tests: ['unwind', 'unwind-undescribed', 'stack-pages', 'kernel-names', 'jit'],
+  },
 };
 /** Beside those: what the guest itself runs, and what the product is linked with. */
 const BASE = [
@@ -63,10 +79,10 @@ const { values, positionals } = parseArgs({
   options: { suite: { type: 'string', default: 'trixie' } },
   allowPositionals: true,
 });
-const chosen = positionals.length > 0 ? positionals : Object.keys(RUNTIMES);
-const unknown = chosen.filter((name) => !(name in RUNTIMES));
+const chosen = positionals.length > 0 ? positionals : Object.keys(GROUPS);
+const unknown = chosen.filter((name) => !(name in GROUPS));
 if (unknown.length > 0)
-  throw new Error(`${unknown}: no tests for arm64, choose from ${Object.keys(RUNTIMES).join(', ')}`);
+  throw new Error(`${unknown}: no tests for arm64, choose from ${Object.keys(GROUPS).join(', ')}`);
 const missing = missingTools('arm64');
 if (missing.length > 0)
   throw new Error(`install first: ${missing.join(', ')} (scripts/setup.sh --test-arm64)`);
@@ -80,7 +96,7 @@ for (const name of chosen) {
   const console_ = await boot({
     architecture: 'arm64',
     kernel: fetchKernel(KERNEL, 'arm64'),
-    initramfs: packGuest(name, RUNTIMES[name]!),
+    initramfs: packGuest(name, GROUPS[name]!),
     programsOnly: false,
     cpus: 1,
     memoryMiB: MEMORY_MIB,
@@ -116,8 +132,8 @@ function installModules(): string {
 }
 
 /** Path of the initramfs. */
-function packGuest(name: string, { packages, tests }: Runtime): string {
-  const folder = join(userCacheDirectory(process.env), 'everyframe/runtimes-arm64', name);
+function packGuest(name: string, { packages, tests }: Group): string {
+  const folder = join(userCacheDirectory(process.env), 'everyframe/packages-arm64', name);
   const fetched = spawnSync(
     join(packageRoot(), 'test/runtimes/fetch-packages.sh'),
     [folder, values.suite, ...BASE, ...packages],
@@ -126,7 +142,7 @@ function packGuest(name: string, { packages, tests }: Runtime): string {
   if (fetched.status !== 0)
     throw new Error(`${packages.join(', ')} of ${values.suite} for arm64: ${fetched.stderr.trim()}`);
   const out = join(scratch, 'initramfs.cpio');
-  const files = tests.map((test) => `test/runtimes/${test}.test.ts`);
+  const files = tests.map((test) => `test/${test}.test.ts`);
   execFileSync(join(packageRoot(), 'test/arm64/make-guest.sh'), [
     out,
     join(folder, values.suite),
@@ -144,7 +160,7 @@ function report(name: string, { sections, failure, seconds }: Console): void {
   const kernel = sections.get('kernel')?.[0] ?? 'no kernel';
   console.log(`${name} on ${kernel}: ${failure || 'done'} in ${seconds.toFixed(0)} s`);
   const reports = [...sections].filter(([marker]) => marker.startsWith('report '));
-  if (failure || reports.length < RUNTIMES[name]!.tests.length) process.exitCode = 1;
+  if (failure || reports.length < GROUPS[name]!.tests.length) process.exitCode = 1;
   for (const [, lines] of reports) record(Buffer.from(lines.join(''), 'base64'));
 }
 
