@@ -662,7 +662,7 @@ export const PROCESS_SET = {
 
 /** Size and byte offsets of struct ef_beam. */
 export const BEAM = {
-  bytes: 88,
+  bytes: 104,
   attachmentFileKey: 0,
   attachmentAskAgainNs: 8,
   attachmentWaitNs: 16,
@@ -680,6 +680,9 @@ export const BEAM = {
   resumed: 82,
   isMusl: 84,
   hasNameTerms: 85,
+  reserved: 86,
+  switchBytes: 88,
+  switchStart: 96,
 } as const;
 
 /** Size and byte offsets of struct ef_dotnet. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * arm64: the stack pointer is always that of the scheduler's thread, Erlang's is x20, and x21 the Erlang process. A call leaves
- * the return address in x30. A function pushes it first and pops it last, and so has no frame at its entry, nor behind
+ * the return address in x30. A function pushes it first and pops it last, and so has no frame before or at its entry, nor behind
  *
  *   ldr x30,[x20],#8      ldp x,x30,[x20],#16      ldp x,x30,[x20,#n]; ...; add x20,x20,#n+16
  *
@@ -35,6 +35,38 @@ static __always_inline bool leaves_straight_code(u32 code)
 	return (code & 0x7c000000) == 0x14000000 || (code & 0xfe000000) == 0xd6000000;
 }
 
+/* An instruction that changes x20: add and sub of a constant, a load or store that moves it, and with registers. */
+static __always_inline bool moves_stack(u32 code)
+{
+	if ((code & 0xbf0003ff) == 0x91000294)
+		return 1;
+	if ((code & 0x3e0) == 20 << 5 && ((code & 0xffa00400) == 0xf8000400 || (code & 0xfe800000) == 0xa8800000))
+		return 1;
+	return (code & 0x0e00001f) == (0x0a000000 | 20);
+}
+
+/* Instructions that load what a function without a name has captured */
+#define BEAM_CAPTURE_WORDS 8
+
+/* Is there no frame yet? At a function's entry, or in code that loads what it has captured, and goes on there. */
+static __always_inline bool is_before_frame(struct ef_scratch *s, const struct ef_beam_state *w)
+{
+	u32 entry = 0;
+
+	if (w->instructions[0] == BEAM_ENTRY)
+		return 1;
+	for (u32 i = 0; i < BEAM_CAPTURE_WORDS; i++) {
+		u32 each = w->instructions[i];
+		if ((each & 0xfc000000) == 0x14000000) {
+			s64 words = i + ((s64)((u64)each << 38) >> 38);
+			return !BEAM_READ(&entry, 4, s->state.pc + words * 4) && entry == BEAM_ENTRY;
+		}
+		if (leaves_straight_code(each) || moves_stack(each))
+			return 0;
+	}
+	return 0;
+}
+
 /* The way from a module to code that all modules share: mov x14,#address, in one to four pieces; br x14. Reads the code behind the
  * program counter for what comes after. */
 static __always_inline bool is_on_way_to_shared(struct ef_scratch *s, struct ef_beam_state *w)
@@ -43,7 +75,7 @@ static __always_inline bool is_on_way_to_shared(struct ef_scratch *s, struct ef_
 
 	if (BEAM_READ(w->code, BEAM_CODE_BYTES, s->state.pc))
 		w->instructions[0] = BEAM_BREAK;
-	w->is_at_entry = w->instructions[0] == BEAM_ENTRY;
+	w->is_before_frame = s->is_leaf && is_before_frame(s, w);
 	if (!s->is_leaf)
 		return 0;
 	for (; i < 4; i++)
@@ -59,7 +91,8 @@ static __always_inline u64 beam_stack(struct ef_scratch *s, struct ef_beam_state
 	const u32 *code = w->instructions;
 
 	w->registers = registers;
-	if (s->is_return_address && code[0] == BEAM_NEXT_PROCESS) {
+	if (s->state.pc - s->is_return_address - w->vm.switch_start < w->vm.switch_bytes ||
+	    (s->is_return_address && code[0] == BEAM_NEXT_PROCESS)) {
 		w->is_waiting = 1;
 		return stop;
 	}
@@ -71,16 +104,6 @@ static __always_inline u64 beam_stack(struct ef_scratch *s, struct ef_beam_state
 			break;
 	}
 	return s->is_leaf || s->knows_callee_saved ? s->state.leaf.by_dwarf_number[BEAM_REG_STACK] : 0;
-}
-
-/* Any other instruction that changes x20: add and sub of a constant, a load or store that moves it, and with registers. */
-static __always_inline bool moves_stack(u32 code)
-{
-	if ((code & 0xbf0003ff) == 0x91000294)
-		return 1;
-	if ((code & 0x3e0) == 20 << 5 && ((code & 0xffa00400) == 0xf8000400 || (code & 0xfe800000) == 0xa8800000))
-		return 1;
-	return (code & 0x0e00001f) == (0x0a000000 | 20);
 }
 
 /* Bytes that the code in w->code has made room for when it ends; 0: it is not known. Says also whether it has left its frame. */

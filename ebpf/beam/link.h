@@ -19,7 +19,7 @@ static __always_inline u64 link_of(const struct ef_scratch *s)
 /* A function without a frame yet or any longer: its caller's is the first one on the stack. */
 static __always_inline void take_link(struct ef_scratch *s, struct ef_beam_state *w)
 {
-	if (w->link && (w->is_at_entry || w->has_left_frame) && !find_beam_module(w->link - 1))
+	if (w->link && (w->is_before_frame || w->has_left_frame) && !find_beam_module(w->link - 1))
 		push_beam(s, w, w->link - 1, 1);
 	w->link = 0;
 }

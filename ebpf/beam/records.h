@@ -26,6 +26,9 @@ struct ef_beam {
 	__u16 resumed;     /* offset in a process: where it goes on, once it has its turn again; 0: not known */
 	__u8 is_musl;
 	__u8 has_name_terms; /* an atom's name is a term, else an address */
+	__u16 reserved;
+	__u32 switch_bytes; /* 0: it is not known */
+	__u64 switch_start; /* code that goes from one process to the next, whose places are put aside */
 };
 
 #endif

@@ -55,7 +55,7 @@ struct ef_beam_state {
 	/* that of code which all modules share: a function that jumped there has it on the stack, too */
 	u64 shared_link;
 	u64 registers; /* of the scheduler: where its stack ends */
-	u32 is_at_entry;
+	u32 is_before_frame;
 	u32 has_left_frame;
 	struct ef_beam nothing; /* never written */
 };

@@ -4,9 +4,9 @@ import { bufferSource } from '../../../common/base/byte-source.ts';
 import { buildElf } from '../../../common/elf/build-elf.ts';
 import { PF_X, PT_LOAD, parseElf } from '../../../common/elf/elf.ts';
 import { RuntimeMemory } from '../runtime-memory.ts';
-import { findActiveIndex } from './active-index.ts';
 import { layoutOf } from './layout.ts';
 import { findSchedulerThread } from './scheduler-thread.ts';
+import { findActiveIndex, findSwitch, readSharedCode, type SharedCode } from './shared-code.ts';
 
 const CODE_AT = 0x1000;
 
@@ -53,19 +53,20 @@ test.each([
 const PAGE_AT = 0x7000_0000_0000;
 const VARIABLES = { start: 0x5555_1234_0000, end: 0x5555_1235_0000 };
 
-function activeIndexIn(instructions: number[]): number {
-  const page = code(0x1000, { 64: instructions });
+/** Of two pages, in front of which nothing can be read: the code stands in the first one, the first module in the second. */
+function sharedCodeOf(instructions: readonly number[]): SharedCode {
+  const pages = code(0x2000, { 4088: instructions });
   const ranges = Buffer.alloc(0x1000);
   ranges.writeBigUInt64LE(0x2010n, 0);
-  ranges.writeBigUInt64LE(BigInt(PAGE_AT + 0x800), 0x10);
+  ranges.writeBigUInt64LE(BigInt(PAGE_AT + 0x1800), 0x10);
   const memory = new RuntimeMemory({
     read(address, length) {
-      const [bytes, start] = address >= PAGE_AT ? [page, PAGE_AT] : [ranges, 0x2000];
+      const [bytes, start] = address > 0x10000 ? [pages, PAGE_AT] : [ranges, 0x2000];
       const at = address - start;
       return at >= 0 && at + length <= bytes.length ? bytes.subarray(at, at + length) : undefined;
     },
   });
-  return findActiveIndex(memory, 0x2000, 'aarch64', VARIABLES);
+  return readSharedCode(memory, 0x2000);
 }
 
 /** ldr w14,[x14]; cmp x24,#3 */
@@ -77,7 +78,27 @@ test.each([
   ['no first piece', [0xf2a2468e, 0xf2caaaae], 0],
   ['an address that is no variable', [0xd280800e, 0xf2a2466e], 0],
 ])('the active table by %s', (_, pieces, address) =>
-  expect(activeIndexIn([0xd503201f, ...pieces, ...USE])).toBe(address),
+  expect(findActiveIndex(sharedCodeOf([0xd503201f, ...pieces, ...USE]), 'aarch64', VARIABLES)).toBe(address),
+);
+
+const NOP = 0xd503201f;
+/** str x2,[x21,#240] */
+const PUTS_ASIDE = 0xf9007aa2;
+/** blr x8; mov x21,x0 */
+const NEXT = [0xd63f0100, 0xaa0003f5];
+const GOES_ON = 0xd61f0000;
+
+test('processes are changed from when a place was put aside to when one is gone on at', () => {
+  const shared = sharedCodeOf([PUTS_ASIDE, NOP, PUTS_ASIDE, NOP, ...NEXT, NOP, GOES_ON, GOES_ON]);
+  expect(findSwitch(shared, 240)).toEqual({ start: PAGE_AT + 0xff8 + 12, length: 20 });
+});
+
+test.each([
+  ['the next process', [PUTS_ASIDE, NOP, GOES_ON]],
+  ['where a place is put aside', [NOP, ...NEXT, GOES_ON]],
+  ['where one is gone on at', [PUTS_ASIDE, ...NEXT, NOP]],
+])('without %s that is not known', (_, instructions) =>
+  expect(findSwitch(sharedCodeOf(instructions), 240)).toEqual({ start: 0, length: 0 }),
 );
 
 test.each([25, 27, 29])('a process of OTP %i has no frame pointer', (release) => {

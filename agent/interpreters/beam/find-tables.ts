@@ -1,9 +1,9 @@
 /** The tables of a live BEAM, found in its variables by what they look like: builds hide where they are. */
 import { UnsupportedRuntime } from '../contract.ts';
 import { CannotRead, type RuntimeMemory, wordAt } from '../runtime-memory.ts';
-import { findActiveIndex } from './active-index.ts';
 import type { BeamFile } from './detect-beam.ts';
 import { ATOMS, type BeamLayout, layoutOf, MODULE, RANGE_BYTES, RANGES } from './layout.ts';
+import { type CodePlace, findActiveIndex, findSwitch, NO_CODE, readSharedCode } from './shared-code.ts';
 import { readAtom } from './terms.ts';
 
 /** Addresses. */
@@ -14,6 +14,8 @@ export interface BeamTables {
   active: number;
   /** IndexTable of atoms. */
   atoms: number;
+  /** Code that goes from one process to the next; empty: it is not known. */
+  switching: CodePlace;
 }
 
 const CHUNK_BYTES = 1 << 16;
@@ -30,18 +32,25 @@ export function findTables(memory: RuntimeMemory, base: number, file: BeamFile):
   const atoms = findAtoms(memory, words, base + file.atomTableName, layout);
   if (ranges === undefined || atoms === undefined)
     throw new UnsupportedRuntime(`its table of ${ranges === undefined ? 'modules' : 'atoms'} was not found`);
-  return { ranges, atoms, active: findActive(memory, base, file, ranges) };
+  return { ranges, atoms, ...findInSharedCode(memory, base, file, { ranges, resumed: layout.resumed }) };
 }
 
-function findActive(
+/** What builds that hide the number say nowhere else; on arm64 also where processes are changed. */
+function findInSharedCode(
   memory: RuntimeMemory,
   base: number,
   { activeIndex, machine, data }: BeamFile,
-  ranges: number,
-): number {
-  if (activeIndex !== 0) return base + activeIndex;
+  { ranges, resumed }: { ranges: number; resumed: number },
+): Pick<BeamTables, 'active' | 'switching'> {
+  const told = { active: base + activeIndex, switching: NO_CODE };
+  if (activeIndex !== 0 && machine === 'x86_64') return told;
+  const shared = readSharedCode(memory, ranges);
   const start = base + data.start;
-  return findActiveIndex(memory, ranges, machine, { start, end: start + data.bytes });
+  const active = findActiveIndex(shared, machine, { start, end: start + data.bytes });
+  return {
+    active: activeIndex === 0 ? active : told.active,
+    switching: machine === 'x86_64' ? NO_CODE : findSwitch(shared, resumed),
+  };
 }
 
 interface Variables {

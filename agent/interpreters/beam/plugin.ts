@@ -59,11 +59,11 @@ export const beam: RuntimePlugin = {
 };
 
 function attach(memory: RuntimeMemory, base: number, file: BeamFile): AttachedRuntime {
-  const { ranges, active, atoms } = findTables(memory, base, file);
+  const tables = findTables(memory, base, file);
   const threadKey = memory.u32(base + file.threadKey);
   const layout = layoutOf(file.release, file.machine);
-  const facts: AtomPlace = { atoms, layout };
-  return { entry: encode(file, layout, { ranges, active, atoms, threadKey }), facts };
+  const facts: AtomPlace = { atoms: tables.atoms, layout };
+  return { entry: encode(file, layout, { ...tables, threadKey }), facts };
 }
 
 interface Places extends BeamTables {
@@ -73,7 +73,7 @@ interface Places extends BeamTables {
 function encode(
   file: BeamFile,
   layout: BeamLayout,
-  { ranges, active, atoms, threadKey }: Places,
+  { ranges, active, atoms, switching, threadKey }: Places,
 ): Uint8Array {
   if (threadKey >= 1024) throw new UnsupportedRuntime(`its pthread key is ${threadKey}`);
   const entry = Buffer.alloc(BEAM.bytes);
@@ -82,6 +82,8 @@ function encode(
   entry.writeBigUInt64LE(BigInt(atoms), BEAM.atoms);
   entry.writeBigUInt64LE(BigInt(file.dirty.start), BEAM.dirtyStart);
   entry.writeBigUInt64LE(BigInt(file.dirty.bytes), BEAM.dirtyBytes);
+  entry.writeBigUInt64LE(BigInt(switching.start), BEAM.switchStart);
+  entry.writeUInt32LE(switching.length, BEAM.switchBytes);
   entry.writeUInt32LE(threadKey, BEAM.threadKey);
   entry.writeUInt16LE(file.currentProcess, BEAM.process);
   entry.writeUInt16LE(layout.md5, BEAM.md5);
