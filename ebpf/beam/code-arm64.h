@@ -12,6 +12,8 @@
 #ifndef EF_BEAM_CODE_ARM64_H
 #define EF_BEAM_CODE_ARM64_H
 
+#include "modules.h"
+
 #define BEAM_HAS_LINK 1
 #define BEAM_LOOSE_WORDS 0
 #define BEAM_CALL_BYTES 4

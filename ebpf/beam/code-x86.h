@@ -3,6 +3,8 @@
 #ifndef EF_BEAM_CODE_X86_H
 #define EF_BEAM_CODE_X86_H
 
+#include "modules.h"
+
 /* Return addresses are on the stack, as soon as there are such. */
 #define BEAM_HAS_LINK 0
 /* Words of the stack that code which all modules share may have there, and whose return addresses are not aligned */

@@ -3,11 +3,6 @@
 #ifndef EF_BEAM_CODE_H
 #define EF_BEAM_CODE_H
 
-#include "modules.h"
-
-/* Process: stop */
-#define BEAM_PROCESS_STACK 0x58
-
 #if defined(__TARGET_ARCH_x86)
 #include "code-x86.h"
 #else

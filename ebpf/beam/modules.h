@@ -13,6 +13,8 @@ struct {
 	__type(value, struct ef_beam);
 } beam_vms SEC(".maps");
 
+/* Process: stop */
+#define BEAM_PROCESS_STACK 0x58
 /* log2 of the most modules that are searched */
 #define BEAM_SEARCH_STEPS 17
 
