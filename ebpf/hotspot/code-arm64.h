@@ -56,52 +56,83 @@ static __always_inline u64 return_register(struct ef_scratch *s)
 	return CODE_ADDRESS(s->state.leaf.by_dwarf_number[REG_RETURN]);
 }
 
-/* Is what follows the instruction reached from elsewhere only? */
-static __always_inline bool ends_path(u32 word)
+/* Is it that one? 1 or 0, without a branch, each of which would make the verifier walk through the rest of a loop once more. */
+static __always_inline u32 is(u32 word, u32 instruction)
 {
-	return word == RET || (word & 0xfc000000) == 0x14000000 /* b */ ||
-	       (word & 0xfffffc1f) == 0xd61f0000 /* br */;
+	u64 difference = word ^ instruction;
+
+	OPAQUE(difference);
+	return (difference - 1) >> 63;
 }
 
-static __always_inline bool lowers_sp(u32 word)
+/* Is what follows the instruction reached from elsewhere only? */
+static __always_inline u32 ends_path(u32 word)
 {
-	return (word & 0xff8003ff) == 0xd10003ff /* sub sp, sp, #n */ || word == 0xcb2863ff /* sub sp, sp, x8 */;
+	return is(word, RET) | is(word & 0xfc000000, 0x14000000) /* b */ |
+	       is(word & 0xfffffc1f, 0xd61f0000) /* br */;
+}
+
+static __always_inline u32 lowers_sp(u32 word)
+{
+	return is(word & 0xff8003ff, 0xd10003ff) /* sub sp, sp, #n */ | is(word, 0xcb2863ff) /* sub sp, sp, x8 */;
+}
+
+/* What the instructions before the program counter do, a bit for each, the nearest one's lowest. Global, so that it is
+ * verified once, and what it keeps is not on the stack of what follows. */
+__noinline int look_back_in_hotspot_code(u32 save, u32 restore)
+{
+	struct ef_scratch *s = RUNTIME_SCRATCH(HOTSPOT);
+	if (!s)
+		return 0;
+	struct ef_hotspot_state *w = &s->runtimes.hotspot;
+	u32 saves = 0, pushes = 0, lowers = 0, restores = 0, ends = 0;
+
+	for (int i = 1; i <= WORDS_BEFORE; i++) {
+		u32 word = instruction(w, -i);
+		saves |= is(word, save) << i;
+		pushes |= is(word, PUSH_RECORD) << i;
+		lowers |= lowers_sp(word) << i;
+		restores |= (is(word, POP_RECORD) | is(word, restore)) << i;
+		ends |= ends_path(word) << i;
+	}
+	w->saves = saves;
+	w->pushes = pushes;
+	w->lowers = lowers;
+	w->restores = restores;
+	w->ends = ends;
+	return 0;
+}
+
+/* Is the nearest of these nearer than the nearest of those, if there is any? */
+static __always_inline bool is_nearer(u32 these, u32 those)
+{
+	return (these & -these) - 1 < (those & -those) - 1;
 }
 
 /* is_before: the place where the frame is complete */
-static __always_inline int frame_in_code(const struct ef_hotspot_state *w, bool is_before)
+static __always_inline int frame_in_code(struct ef_hotspot_state *w, bool is_before)
 {
-	bool is_small = w->frame_bytes < SMALL_FRAME, is_lower = 0;
-	u32 offset = RECORD_OFFSET(w->frame_bytes - 16);
+	bool is_small = w->frame_bytes && w->frame_bytes < SMALL_FRAME;
+	u32 offset = is_small ? RECORD_OFFSET(w->frame_bytes - 16) : 0;
+	u32 save = is_small ? SAVE_RECORD | offset : PUSH_RECORD;
+	u32 restore = is_small ? RESTORE_RECORD | offset : POP_RECORD;
 
-	if (w->frame_bytes && is_small &&
-	    (instruction(w, 0) == (SAVE_RECORD | offset) || instruction(w, -1) == (RESTORE_RECORD | offset)))
+	if (is_small && (instruction(w, 0) == save || instruction(w, -1) == restore))
 		return FRAME_ALLOCATED;
 	if (instruction(w, 0) == POP_RECORD)
 		return FRAME_PUSHED;
-	for (int i = 1; i <= WORDS_BEFORE; i++) {
-		u32 word = instruction(w, -i);
-		if (is_before) {
-			if (is_small && word == (SAVE_RECORD | offset))
-				return FRAME_COMPLETE;
-			if (word == PUSH_RECORD)
-				return is_lower ? FRAME_COMPLETE : FRAME_PUSHED;
-			is_lower |= lowers_sp(word);
-		} else {
-			if (word == POP_RECORD || (is_small && word == (RESTORE_RECORD | offset)))
-				return FRAME_NONE;
-			if (ends_path(word))
-				break;
-		}
-	}
-	return is_before || !w->frame_bytes ? FRAME_NONE : FRAME_COMPLETE;
+	look_back_in_hotspot_code(save, restore);
+	if (is_before && is_small && w->saves)
+		return FRAME_COMPLETE;
+	if (is_before && w->pushes)
+		return is_nearer(w->lowers, w->pushes) ? FRAME_COMPLETE : FRAME_PUSHED;
+	if (is_before || is_nearer(w->restores, w->ends) || !w->frame_bytes)
+		return FRAME_NONE;
+	return FRAME_COMPLETE;
 }
 
-static __always_inline int compiled_frame(struct ef_scratch *s, struct ef_hotspot_state *w)
+static __always_inline int compiled_frame(struct ef_scratch *s, struct ef_hotspot_state *w, int frame)
 {
-	if (USER_READ(w->code, COMPILED_BYTES, s->state.pc - WORDS_BEFORE * 4))
-		return FRAME_COMPLETE;
-	int frame = frame_in_code(w, s->state.pc < complete_at(w));
 	if (frame != FRAME_COMPLETE)
 		return frame;
 	if (w->kind == NAME_NATIVE && has_own_fp(s, w))
@@ -112,21 +143,30 @@ static __always_inline int compiled_frame(struct ef_scratch *s, struct ef_hotspo
 	return FRAME_COMPLETE;
 }
 
+/* `one` where the condition is 1, `other` where it is 0 */
+static __always_inline u32 choose(u32 condition, u32 one, u32 other)
+{
+	u32 mask = -condition;
+
+	OPAQUE(mask);
+	return (one & mask) | (other & ~mask);
+}
+
 /* Adapters lower the stack pointer of compiled callers for the interpreter, which gets it in a register: mov x13, sp, from
  * JDK 20 on mov x19, sp. */
-static __always_inline void find_sp_in_adapter(struct ef_scratch *s, const struct ef_hotspot_state *w)
+static __always_inline void find_sp_in_adapter(struct ef_scratch *s, struct ef_hotspot_state *w)
 {
-	for (int i = 1; i <= WORDS_BEFORE; i++) {
+	u32 sender = 0;
+
+	for (int i = WORDS_BEFORE; i > 0; i--) {
 		u32 word = instruction(w, -i);
-		if (word == 0x910003ed || word == 0x910003f3) {
-			u64 sp = s->state.leaf.by_dwarf_number[word & 31];
-			if (sp - s->state.sp < HOTSPOT_REACH)
-				s->state.sp = sp;
-			return;
-		}
-		if (ends_path(word))
-			return;
+		u32 is_move = is(word, 0x910003ed) | is(word, 0x910003f3);
+		sender = choose(is_move, word & 31, choose(ends_path(word), 0, sender));
 	}
+	w->sender = sender;
+	u64 sp = s->state.leaf.by_dwarf_number[w->sender & 31];
+	if (w->sender && sp - s->state.sp < HOTSPOT_REACH)
+		s->state.sp = sp;
 }
 
 /* Handwritten code that is called as functions are, with or without a frame. */
@@ -151,13 +191,10 @@ static __always_inline bool begins_frame(const struct ef_hotspot_state *w, u32 w
 	return word == PUSH_RECORD || word == (0xd10003ff | (u32)w->frame_bytes << 10) /* sub sp, sp, #n */;
 }
 
-static __always_inline int stub_frame(struct ef_scratch *s, struct ef_hotspot_state *w)
+static __always_inline int stub_frame(struct ef_scratch *s, struct ef_hotspot_state *w, int frame)
 {
-	if (USER_READ(w->code, COMPILED_BYTES, s->state.pc - WORDS_BEFORE * 4))
-		return w->frame_bytes ? FRAME_COMPLETE : FRAME_POINTER;
 	if (instruction(w, 0) == SET_FP && instruction(w, -1) == PUSH_RECORD)
 		return FRAME_PUSHED;
-	int frame = frame_in_code(w, 0);
 	if (w->frame_bytes) {
 		if (frame != FRAME_COMPLETE)
 			return frame;
@@ -182,7 +219,10 @@ __noinline int find_hotspot_leaf_frame(u32 is_method)
 		return FRAME_NONE;
 	struct ef_hotspot_state *w = &s->runtimes.hotspot;
 
-	return is_method ? compiled_frame(s, w) : stub_frame(s, w);
+	if (USER_READ(w->code, COMPILED_BYTES, s->state.pc - WORDS_BEFORE * 4))
+		return is_method || w->frame_bytes ? FRAME_COMPLETE : FRAME_POINTER;
+	int frame = frame_in_code(w, is_method && s->state.pc < complete_at(w));
+	return is_method ? compiled_frame(s, w, frame) : stub_frame(s, w, frame);
 }
 
 static __always_inline int leaf_frame(struct ef_scratch *s, struct ef_hotspot_state *w)
@@ -238,6 +278,37 @@ static __always_inline int step_leaving_interpreter(struct ef_scratch *s, struct
 	return step_left_interpreter(s, w);
 }
 
+/* How far back the frame's pair was saved, and whether it was restored; 0: it was not. */
+static __always_inline void look_back_in_interpreter(struct ef_hotspot_state *w)
+{
+	u32 saves = 0, restores = 0;
+
+	for (int i = 10; i > 0; i--) {
+		u32 word = instruction(w, -i), goes_on = 1 - ends_path(word);
+		saves = choose(goes_on, choose(is(word & 0xffc07fff, SAVE_RECORD), i, saves), 0);
+		restores = choose(goes_on, choose(is(word, POP_RECORD), i, restores), 0);
+	}
+	w->saves = saves;
+	w->restores = restores;
+}
+
+/* The register that is saved as the caller's stack pointer, behind the pair; 0: none is. From the last instruction on, so
+ * that the nearest one counts. */
+static __always_inline void look_ahead_in_interpreter(struct ef_hotspot_state *w)
+{
+	u32 sender = 0, is_saved = 0;
+
+	for (int i = WORDS_BEHIND - 1; i >= 0; i--) {
+		u32 word = instruction(w, i), goes_on = 1 - (is(word, RET) | is(word, NEXT_BYTECODE));
+		/* stp xzr, xs, [sp, #n] */
+		u32 is_sender = is(word & 0xffc083ff, 0xa90003ff) & (1 - is(word & 0x7c00, 0x7c00));
+		sender = choose(goes_on, choose(is_sender & (1 - is_saved), (word >> 10) & 31, sender), 0);
+		is_saved = choose(goes_on & is(word & 0xffc07fff, SAVE_RECORD), 1 - is(sender, 0),
+				  is_saved & goes_on);
+	}
+	w->sender = is_saved || w->saves ? sender : 0;
+}
+
 /*
  * A method is being called, or its frame is being made:
  *
@@ -249,43 +320,24 @@ static __always_inline int step_leaving_interpreter(struct ef_scratch *s, struct
 static __always_inline int step_called_interpreter(struct ef_scratch *s, struct ef_hotspot_state *w)
 {
 	u64 *r = s->state.leaf.by_dwarf_number;
-	u64 pc = return_register(s), fp = s->state.fp, sender_sp = 0;
-	bool is_saved = 0;
-	/* x29 is the frame's own */
-	bool is_own = 0;
+	u64 pc = return_register(s), fp = s->state.fp;
 
 	if (USER_READ(w->code, sizeof(w->code), s->state.pc - WORDS_BEFORE * 4))
 		return 1;
-	for (int i = 1; i <= 10; i++) {
-		u32 word = instruction(w, -i);
-		if (word == POP_RECORD)
-			return step_leaving_interpreter(s, w);
-		if ((word & 0xffc07fff) == SAVE_RECORD) {
-			is_saved = 1;
-			is_own = i > 1;
-		}
-		if (is_saved || ends_path(word))
-			break;
-	}
-	for (int i = 0; i < WORDS_BEHIND; i++) {
-		u32 word = instruction(w, i);
-		if ((word & 0xffc07fff) == SAVE_RECORD)
-			is_saved = 1;
-		if (is_saved && (word & 0xffc083ff) == 0xa90003ff && (word & 0x7c00) != 0x7c00) {
-			sender_sp = r[(word >> 10) & 31];
-			break;
-		}
-		if (word == RET || word == NEXT_BYTECODE)
-			return 1;
-	}
-	if (is_own) {
+	look_back_in_interpreter(w);
+	if (w->restores)
+		return step_leaving_interpreter(s, w);
+	look_ahead_in_interpreter(w);
+	if (!w->sender)
+		return 1;
+	u64 sender_sp = r[w->sender & 31];
+	/* the frame's own x29 is set behind the pair */
+	if (w->saves > 1) {
 		if (USER_READ(w->pair, 16, fp))
 			return 1;
 		fp = w->pair[0];
 		pc = CODE_ADDRESS(w->pair[1]);
 	}
-	if (!sender_sp)
-		return 1;
 	sender_sp = caller_sp(sender_sp, s->state.sp);
 	if (sender_sp - s->state.sp > HOTSPOT_REACH || !is_code(s, pc))
 		return 1;
