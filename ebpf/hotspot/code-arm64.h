@@ -131,12 +131,22 @@ static __always_inline int frame_in_code(struct ef_hotspot_state *w, bool is_bef
 	return FRAME_COMPLETE;
 }
 
-static __always_inline int compiled_frame(struct ef_scratch *s, struct ef_hotspot_state *w, int frame)
+/* Native methods have frames within their frame for calls of the JVM, and leave by more than one way: the frame is there if
+ * they have called something, or x29 is where they have put it. */
+static __always_inline int native_frame(struct ef_scratch *s, const struct ef_hotspot_state *w)
 {
+	bool has_called = return_register(s) - w->blob < BLOB_INT(w, w->jvm.size);
+
+	return has_called || s->state.fp == s->state.sp + w->frame_bytes - 16 ? FRAME_POINTER : FRAME_NONE;
+}
+
+static __always_inline int compiled_frame(struct ef_scratch *s, struct ef_hotspot_state *w, int frame,
+					  bool is_before)
+{
+	if (w->kind == NAME_NATIVE && !is_before && (frame == FRAME_COMPLETE || frame == FRAME_NONE))
+		return native_frame(s, w);
 	if (frame != FRAME_COMPLETE)
 		return frame;
-	if (w->kind == NAME_NATIVE && has_own_fp(s, w))
-		return FRAME_POINTER;
 	if (instruction(w, -1) == PUSH_BREADCRUMB ||
 	    (instruction(w, 0) == DROP_BREADCRUMB && instruction(w, -1) == CALL_C))
 		s->state.sp += 16;
@@ -221,8 +231,9 @@ __noinline int find_hotspot_leaf_frame(u32 is_method)
 
 	if (USER_READ(w->code, COMPILED_BYTES, s->state.pc - WORDS_BEFORE * 4))
 		return is_method || w->frame_bytes ? FRAME_COMPLETE : FRAME_POINTER;
-	int frame = frame_in_code(w, is_method && s->state.pc < complete_at(w));
-	return is_method ? compiled_frame(s, w, frame) : stub_frame(s, w, frame);
+	bool is_before = is_method && s->state.pc < complete_at(w);
+	int frame = frame_in_code(w, is_before);
+	return is_method ? compiled_frame(s, w, frame, is_before) : stub_frame(s, w, frame);
 }
 
 static __always_inline int leaf_frame(struct ef_scratch *s, struct ef_hotspot_state *w)
