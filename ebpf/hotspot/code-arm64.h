@@ -22,7 +22,7 @@
 #ifndef EF_HOTSPOT_CODE_ARM64_H
 #define EF_HOTSPOT_CODE_ARM64_H
 
-#include "blobs.h"
+#include "frames.h"
 
 /* Instructions that are looked at: a blob's header is larger than what lies before the first one of its code. */
 #define WORDS_BEFORE 16

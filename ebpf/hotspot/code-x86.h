@@ -3,7 +3,7 @@
 #ifndef EF_HOTSPOT_CODE_X86_H
 #define EF_HOTSPOT_CODE_X86_H
 
-#include "blobs.h"
+#include "frames.h"
 
 #define FIRST(word, bytes) ((word) & ((1ULL << (8 * (bytes))) - 1))
 #define LAST(word, bytes) ((word) >> (64 - 8 * (bytes)))

@@ -32,10 +32,4 @@ static __always_inline bool has_own_fp(const struct ef_scratch *s, const struct 
 	return s->state.fp - s->state.sp < w->frame_bytes + HOTSPOT_NATIVE_PUSHES;
 }
 
-#if RETURN_ADDRESS_ON_STACK
-#include "code-x86.h"
-#else
-#include "code-arm64.h"
-#endif
-
 #endif

@@ -5,6 +5,12 @@
 
 #include "frames.h"
 
+#if RETURN_ADDRESS_ON_STACK
+#include "code-x86.h"
+#else
+#include "code-arm64.h"
+#endif
+
 /* Global, so that it is verified once; 0, or 1 where the frame makes no sense. */
 __noinline int step_hotspot_interpreter(void)
 {

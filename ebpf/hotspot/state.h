@@ -23,7 +23,7 @@ struct ef_hotspot_state {
 	u32 kind; /* how the name begins, enum hotspot_name among others */
 	u32 frame_bytes;
 	u64 head[HOTSPOT_HEAD_BYTES / 8];
-	u64 code[HOTSPOT_CODE_BYTES / 8];          /* around pc */
+	u64 code[HOTSPOT_CODE_BYTES / 8];                  /* around pc */
 	u32 saves, pushes, lowers, restores, ends, sender; /* what instructions do: see code-arm64.h */
 	u64 slots[INTERPRETED_WORDS + 2];
 	u64 pair[2];
