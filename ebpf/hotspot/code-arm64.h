@@ -40,7 +40,7 @@
 /* Where a frame is made by sub and stp */
 #define SMALL_FRAME 528
 
-/* Up to JDK 20: what a call of C leaves below the frame, so that the JVM finds the return address */
+/* Up to JDK 21: what a call of C leaves below the frame, so that the JVM finds the return address */
 #define PUSH_BREADCRUMB 0xa9bf27ff /* stp xzr, x9, [sp, #-16]! */
 #define CALL_C 0xd63f0100          /* blr x8 */
 #define DROP_BREADCRUMB 0x910043ff /* add sp, sp, #16 */

@@ -40,8 +40,11 @@ test.each([
   ['in front of it', 0x97ffffe6, 0xa0],
   ['behind it', 0x9400003e, 0x200],
 ])('the function that asks for the key is %s', (_, call, callee) => {
-  // bti c; adrp x0, 3 pages on; ldr w0,[x0,#256]
-  const bytes = code(0x400, { 256: asking(call), [callee]: [0xd503245f, 0xf0000000, 0xb9410000] });
+  // bti c; adrp x0, 3 pages on; ldr w0,[x0,#256]; b
+  const bytes = code(0x400, {
+    256: asking(call),
+    [callee]: [0xd503245f, 0xf0000000, 0xb9410000, 0x14000001],
+  });
   expect(threadOf(bytes)).toEqual({ key: 0x4100, currentProcess: 168 });
 });
 

@@ -7,6 +7,7 @@
  */
 import { bytesAt } from '../../../common/elf/bytes-at.ts';
 import type { ElfFile, Machine } from '../../../common/elf/elf.ts';
+import { follow, isCall, targetOf } from '../arm64-code.ts';
 
 export interface SchedulerThread {
   /** Address of the pthread key's number. */
@@ -36,7 +37,6 @@ const CODE_BYTES = 64;
 const PROCESS_BYTES = 8;
 /** How far into the callee it comes. */
 const KEY_WITHIN = 16;
-const PAGE = 4096;
 
 const DECODERS: Readonly<Record<Machine, Decoder>> = {
   x86_64: {
@@ -53,22 +53,16 @@ const DECODERS: Readonly<Record<Machine, Decoder>> = {
   },
   aarch64: {
     readType({ address, bytes }) {
-      const call = findInstruction(bytes, 0, 0xfc000000, 0x94000000);
-      const type = call < 0 ? -1 : findInstruction(bytes, call, 0xffc003ff, 0xb9400000);
+      const call = findInstruction(bytes, 0, isCall);
+      const type = call < 0 ? -1 : findInstruction(bytes, call, isLoadOfX0);
       if (type < 0) return undefined;
       return {
-        callee: address + call + ((bytes.readInt32LE(call) << 6) >> 4),
-        type: loadedFrom(bytes, type),
+        callee: targetOf(bytes.readUInt32LE(call), address + call),
+        // ldr w0,[x0,#distance]
+        type: ((bytes.readUInt32LE(type) >>> 10) & 0xfff) * 4,
       };
     },
-    readKey({ address, bytes }) {
-      const page = findInstruction(bytes, 0, 0x9f00001f, 0x90000000);
-      const load = page < 0 ? -1 : findInstruction(bytes, page, 0xffc003ff, 0xb9400000);
-      if (load < 0 || load > KEY_WITHIN) return undefined;
-      const instruction = bytes.readInt32LE(page);
-      const pages = ((instruction << 8) >> 13) * 4 + ((instruction >>> 29) & 3);
-      return (Math.floor((address + page) / PAGE) + pages) * PAGE + loadedFrom(bytes, load);
-    },
+    readKey: (code) => follow(code, (x0) => (x0?.isLoaded && x0.base === 'file' ? x0.offset : undefined)),
   },
 };
 
@@ -86,12 +80,10 @@ function codeAt(elf: ElfFile, address: number): Code | undefined {
   return bytes && { address, bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length) };
 }
 
+const isLoadOfX0 = (word: number): boolean => (word & 0xffc003ff) >>> 0 === 0xb9400000;
+
 /** Where it stands from `from` on; -1: nowhere. */
-function findInstruction(bytes: Buffer, from: number, mask: number, wanted: number): number {
-  for (let at = from; at + 4 <= bytes.length; at += 4)
-    if ((bytes.readUInt32LE(at) & mask) >>> 0 === wanted) return at;
+function findInstruction(bytes: Buffer, from: number, isWanted: (word: number) => boolean): number {
+  for (let at = from; at + 4 <= bytes.length; at += 4) if (isWanted(bytes.readUInt32LE(at))) return at;
   return -1;
 }
-
-/** The distance of ldr w0,[x0,#distance]. */
-const loadedFrom = (bytes: Buffer, at: number): number => ((bytes.readUInt32LE(at) >>> 10) & 0xfff) * 4;
