@@ -270,11 +270,55 @@ export function useNative(native: Native): void {
   loaded = native;
 }
 
-/** Loads the addon; throws with the command to run where it is not built. */
+/** The addon can't be loaded: for whoever started everyframe, not for its authors. */
+export class AddonError extends Error {
+  override readonly name = 'AddonError';
+  readonly problem: string;
+  readonly fix: string;
+
+  constructor(problem: string, fix: string) {
+    super(`${problem}: ${fix}`);
+    this.problem = problem;
+    this.fix = fix;
+  }
+}
+
+/** Packages of what it is linked against, by the library's name without its version: of Debian and Ubuntu, of Fedora. */
+const PACKAGES: Readonly<Record<string, readonly [debian: string, fedora: string]>> = {
+  libbpf: ['libbpf1', 'libbpf'],
+  libelf: ['libelf1', 'elfutils-libelf'],
+  libz: ['zlib1g', 'zlib'],
+  'libstdc++': ['libstdc++6', 'libstdc++'],
+  libgcc_s: ['libgcc-s1', 'libgcc'],
+};
+const SETUP = 'npm run setup';
+
+/** What the dynamic linker says of the first library that it does not find. */
+const MISSING = /^((lib[^:/]+?)\.so[^:/]*): cannot open shared object file/;
+
+function explainUnloadable(path: string, message: string): AddonError {
+  const [, file, library = ''] = MISSING.exec(message) ?? [];
+  if (file === undefined)
+    return new AddonError(`the addon ${path} can't be loaded: ${message}`, `build it again: ${SETUP}`);
+  const problem = `the addon ${path} needs ${file}, which is not installed`;
+  const [debian, fedora] = PACKAGES[library] ?? [];
+  return debian === undefined
+    ? new AddonError(problem, `install the package that has it, or run ${SETUP}`)
+    : new AddonError(problem, `sudo apt-get install ${debian} (Fedora, RHEL: dnf install ${fedora})`);
+}
+
+/** @throws AddonError */
+export function loadAddon(path: string): Native {
+  if (!existsSync(path)) throw new AddonError(`the addon ${path} is not built`, SETUP);
+  try {
+    return createRequire(import.meta.url)(path) as Native;
+  } catch (error) {
+    throw explainUnloadable(path, (error as Error).message);
+  }
+}
+
+/** @throws AddonError */
 export function loadNative(): Native {
-  if (loaded) return loaded;
-  const path = join(packageRoot(), 'build/everyframe.node');
-  if (!existsSync(path)) throw new Error(`the addon ${path} is not built: run "npm run setup"`);
-  loaded = createRequire(import.meta.url)(path) as Native;
+  loaded ??= loadAddon(join(packageRoot(), 'build/everyframe.node'));
   return loaded;
 }

@@ -1,4 +1,4 @@
-import { loadNative } from '../../agent/base/native.ts';
+import { AddonError, loadNative } from '../../agent/base/native.ts';
 import { type Check, checkProbes } from '../../agent/host/host-checks.ts';
 import { readHostFacts } from '../../agent/host/host-facts.ts';
 import { RUNTIMES } from '../../agent/runtimes/runtimes.gen.ts';
@@ -8,6 +8,11 @@ import { Tracer } from '../../agent/tracer/tracer.ts';
 /** The host allows it by all that its files say: what is left is what a container engine filters. */
 const FIX = 'run it as root, in a container with bpf and perf_event_open allowed (docker: --privileged)';
 const REPORT = 'native frames are not affected; please report this with the lines above';
+
+const fatalCheck = (error: Error): Check =>
+  error instanceof AddonError
+    ? { name: 'addon', status: 'fatal', message: error.problem, fix: error.fix }
+    : { name: 'sampler', status: 'fatal', message: error.message, fix: FIX };
 
 /** The doctor's last checks: loads the real programs and opens an event on each CPU, then lets go of all of it. */
 export async function probeSampler(): Promise<Check[]> {
@@ -40,6 +45,6 @@ export async function probeSampler(): Promise<Check[]> {
       await tracer.close();
     }
   } catch (error) {
-    return [{ name, status: 'fatal', message: (error as Error).message, fix: FIX }];
+    return [fatalCheck(error as Error)];
   }
 }

@@ -34,10 +34,13 @@ export const RIGHTS_TO_END_COMMANDS: readonly Bit[] = [CAPABILITY_BITS.CAP_KILL]
  */
 export function giveUpRights(become: () => void, also: readonly Bit[], warn: (text: string) => void): void {
   const { CAP_SETUID, CAP_SETGID, CAP_SETPCAP } = CAPABILITY_BITS;
+  let isTold = false;
   const drop = (permitted: readonly Bit[]): void => {
     try {
       loadNative().dropRights(maskOf(permitted), maskOf(also));
     } catch (error) {
+      if (isTold) return;
+      isTold = true;
       warn(`the collector keeps rights that it does not need: ${(error as Error).message}`);
     }
   };
