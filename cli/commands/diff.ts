@@ -44,7 +44,7 @@ export function registerDiff(program: Command): void {
       parsePercent,
     )
     .option('--fail-on <POINTS>', `exit with ${REGRESSED} if a total grew by this many points`, parsePercent)
-    .option('--top <N>', 'only the first N lines', parseTop, 40)
+    .option('--limit, --top <N>', 'only the first N lines', parseTop, 40)
     .option('--json', 'print {"schema":"everyframe.diff/1",…}')
     .action(diff);
   addExamples(command, [

@@ -237,7 +237,9 @@ function untyped(query: Command, usage: string, description: string, path: strin
 const withTime = (command: Command): Command =>
   ofTime(command)
     .addOption(
-      new Option('--limit <N>', 'lines of text, or entries of a list').argParser(readLimit).default(30),
+      new Option('--top, --limit <N>', 'lines of text, or entries of a list')
+        .argParser(readLimit)
+        .default(30),
     )
     .option('--json', "the API's answer as it is");
 

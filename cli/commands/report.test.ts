@@ -32,6 +32,12 @@ describe('everyframe report', () => {
     expect(report(full, '--focus', 'main').head).toBe('80 samples, 2 stacks');
   });
 
+  it('takes the word of `query` for how many lines it prints', () => {
+    const [top, limit] = ['--top', '--limit'].map((flag) => report(full, '--by', 'function', flag, '1'));
+    expect(limit).toEqual(top);
+    expect(limit).toMatchObject({ status: 0, stderr: '' });
+  });
+
   it('says why it shows none', () => {
     const empty = file('empty.folded', '');
     expect(report(empty)).toEqual({

@@ -76,7 +76,7 @@ export function registerReport(program: Command): void {
         SORTS,
       ),
     )
-    .option('--top <N>', `only the first N lines (with --json: ${JSON_ROWS})`, parseTop)
+    .option('--limit, --top <N>', `only the first N lines (with --json: ${JSON_ROWS})`, parseTop)
     .option(
       '--min-share <PERCENT>',
       `sum up what has a smaller share of the samples (default: ${DEFAULT_MIN_SHARE * 100}%)`,

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 
 export interface OptionShape {
-  /** `-v`; undefined where there is none. */
+  /** `-v`, or a second name such as `--limit`; undefined where there is none. */
   short: string | undefined;
   long: string | undefined;
   /** `HOST:PORT`; undefined: a switch. */

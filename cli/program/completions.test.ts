@@ -31,6 +31,8 @@ describe('bash', () => {
     expect(offeredByBash('agent', '--collection-agent', 'collector', '--once')).toEqual(['--once']);
     expect(offeredByBash('collector', 'import', '--')).toContain('--help');
     expect(offeredByBash('record', '--', '--')).toEqual(['']);
+    expect(offeredByBash('report', '--lim')).toEqual(['--limit']);
+    expect(offeredByBash('query', 'top', '--top')).toEqual(['--top']);
   });
 });
 
@@ -47,6 +49,7 @@ it.skipIf(isMissing('fish'))('fish offers commands, flags and words', () => {
   expect(offered('everyframe config ')).toEqual(expect.arrayContaining(['check', 'print']));
   expect(offered('everyframe agent --samples')).toContain('--samples-per-second');
   expect(offered('everyframe agent --compression ')).toEqual(['auto', 'gzip', 'none']);
+  expect(offered('everyframe report --lim')).toEqual(['--limit']);
 });
 
 it.skipIf(isMissing('zsh'))('zsh reads its functions', () => {

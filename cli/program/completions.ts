@@ -7,7 +7,7 @@ export function completionFor(shell: (typeof SHELLS)[number], program: CommandSh
   return { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion }[shell](program);
 }
 
-const flagsOf = ({ short, long }: OptionShape): string[] =>
+const flagsOf = ({ short, long }: Pick<OptionShape, 'short' | 'long'>): string[] =>
   [short, long].filter((each) => each !== undefined);
 /** Between single quotes. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
@@ -146,8 +146,9 @@ function fishCompletion(program: CommandShape): string {
 function fishOption({ short, long, value, choices, help }: OptionShape, condition: string): string {
   const words = [
     ...(condition === "''" ? [] : ['-n', condition]),
-    ...(short === undefined ? [] : ['-s', short.slice(1)]),
-    ...(long === undefined ? [] : ['-l', long.slice(2)]),
+    ...flagsOf({ short, long }).flatMap((flag) =>
+      flag.startsWith('--') ? ['-l', flag.slice(2)] : ['-s', flag.slice(1)],
+    ),
     ...(value === undefined ? [] : isFile(value) ? ['-r', '-F'] : ['-x']),
     ...(choices.length === 0 ? [] : ['-a', quoted(choices.join(' '))]),
   ];
