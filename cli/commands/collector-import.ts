@@ -6,7 +6,6 @@
 import { closeSync, createReadStream, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { copyFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { readTime } from '../../collector/api/parameters.ts';
 import type { SymbolsResult } from '../../collector/api/types.ts';
@@ -20,10 +19,9 @@ import { SymbolSources } from '../../collector/symbols/symbol-sources.ts';
 import { readableEndings } from '../../common/profile/formats/formats.ts';
 import { addExamples } from '../program/examples.ts';
 import { makeLogger } from '../program/logger.ts';
-import { DEFAULT_URL, send, URL_HELP } from '../query/query-client.ts';
+import { addCollectorFlags, type CollectorFlags, send } from '../query/query-client.ts';
 
-interface Flags {
-  url: string;
+interface Flags extends CollectorFlags {
   data?: string;
   at?: string;
 }
@@ -36,11 +34,9 @@ interface FileToImport {
 }
 
 export function registerImport(collector: Command): void {
-  const command = collector
-    .command('import')
+  const command = addCollectorFlags(collector.command('import'))
     .description('store profiles from files, or names for stored frames from programs and debug files')
     .argument('<FILE...>', `${readableEndings()}, or an ELF file with symbols or debug information`)
-    .option('--url <URL>', URL_HELP, DEFAULT_URL)
     .option('--data <DIR>', 'instead: the directory of a collector that is not running')
     .option(
       '--at <TIME>',
@@ -70,17 +66,11 @@ interface Target {
   end(): Promise<void>;
 }
 
-function overHttp({ url, at }: Flags): Target {
+function overHttp({ at, ...collector }: Flags): Target {
   return {
     addProfile: ({ path, modifiedMs }) =>
-      send(url, 'import', { name: basename(path), at, modified: modifiedMs }, readFileSync(path)),
-    addSymbols: ({ path }) =>
-      send(
-        url,
-        'symbols',
-        { name: basename(path) },
-        Readable.toWeb(createReadStream(path)) as ReadableStream,
-      ),
+      send(collector, 'import', { name: basename(path), at, modified: modifiedMs }, readFileSync(path)),
+    addSymbols: ({ path }) => send(collector, 'symbols', { name: basename(path) }, createReadStream(path)),
     end: async () => {},
   };
 }

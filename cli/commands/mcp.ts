@@ -7,7 +7,13 @@ import { productVersion } from '../program/program.ts';
 import { explainNothing } from '../query/other-types.ts';
 import { type Answered, pageLink } from '../query/page-link.ts';
 import { baseOf } from '../query/query-base.ts';
-import { ask, collectorUrl, DEFAULT_URL, type Query, URL_HELP } from '../query/query-client.ts';
+import {
+  addCollectorFlags,
+  ask,
+  type CollectorFlags,
+  collectorUrl,
+  type Query,
+} from '../query/query-client.ts';
 import {
   type Basis,
   callersText,
@@ -31,9 +37,11 @@ export function registerMcp(program: Command): void {
   const command = program
     .command('mcp')
     .description('serve the query API to a language model (MCP over stdio)')
-    .option('--url <URL>', URL_HELP, DEFAULT_URL)
-    .action(({ url }: { url: string }) => serve(collectorUrl(url).href));
-  addExamples(command, [
+    .action((collector: CollectorFlags) => {
+      collectorUrl(collector);
+      return serve(collector);
+    });
+  addExamples(addCollectorFlags(command), [
     [
       'claude mcp add everyframe -- everyframe mcp',
       'adds it to Claude Code; docs/mcp.md says how for others',
@@ -94,17 +102,17 @@ function unknownName(name: unknown, given: unknown, tools: Tools): string | unde
 type Callers = Parameters<typeof callersText>[0];
 
 async function answer<T extends Answered>(
-  url: string,
+  collector: CollectorFlags,
   path: string,
   query: Query,
   toText: (value: T) => string[] | Promise<string[]>,
 ) {
   try {
-    const value = await ask<T>(url, path, query);
+    const value = await ask<T>(collector, path, query);
     const text = [
       ...(await toText(value)),
-      ...(await explainNothing(url, query, value as Partial<Basis>)),
-      `Page: ${pageLink(url, path, query, value)}`,
+      ...(await explainNothing(collector, query, value as Partial<Basis>)),
+      `Page: ${pageLink(collector, path, query, value)}`,
     ].join('\n');
     return { content: [{ type: 'text' as const, text }] };
   } catch (error) {
@@ -144,7 +152,7 @@ function strictInputs(z: Zod, tools: Tools) {
 
 type Inputs = ReturnType<typeof strictInputs>;
 
-async function serve(url: string): Promise<void> {
+async function serve(collector: CollectorFlags): Promise<void> {
   // Loaded here: no other command needs it, and it takes a while.
   const [{ McpServer }, { StdioServerTransport }, { z }] = await Promise.all([
     import('@modelcontextprotocol/sdk/server/mcp.js'),
@@ -154,9 +162,9 @@ async function serve(url: string): Promise<void> {
   const server = new McpServer({ name: 'everyframe', version: productVersion() });
   server.server.onerror = answerBadLine;
   const tools: Tools = new Map();
-  registerTypes(server, strictInputs(z, tools), url);
-  registerStacks(server, strictInputs(z, tools), url);
-  registerComparisons(server, strictInputs(z, tools), url);
+  registerTypes(server, strictInputs(z, tools), collector);
+  registerStacks(server, strictInputs(z, tools), collector);
+  registerComparisons(server, strictInputs(z, tools), collector);
   const transport = new StdioServerTransport();
   await server.connect(transport);
   refuseUnknownNames(transport, tools);
@@ -165,7 +173,7 @@ async function serve(url: string): Promise<void> {
 type Server = InstanceType<typeof import('@modelcontextprotocol/sdk/server/mcp.js').McpServer>;
 const READ_ONLY = { readOnlyHint: true, openWorldHint: false };
 
-function registerStacks(server: Server, inputs: Inputs, url: string): void {
+function registerStacks(server: Server, inputs: Inputs, collector: CollectorFlags): void {
   const { filter, limit, transform, takes, z } = inputs;
   const annotations = READ_ONLY;
   server.registerTool(
@@ -177,7 +185,7 @@ function registerStacks(server: Server, inputs: Inputs, url: string): void {
       inputSchema: takes('what_uses_cpu', { ...filter, transform, limit }),
       annotations,
     },
-    (query) => answer<Parameters<typeof topText>[0]>(url, 'top', query, topText),
+    (query) => answer<Parameters<typeof topText>[0]>(collector, 'top', query, topText),
   );
   server.registerTool(
     'what_waits',
@@ -194,8 +202,8 @@ function registerStacks(server: Server, inputs: Inputs, url: string): void {
     },
     async ({ by, limit: lines, ...query }) => {
       try {
-        const found = await askWaits(url, query, by, lines);
-        const link = pageLink(url, 'waits', { ...query, type: OFF_CPU, by }, found);
+        const found = await askWaits(collector, query, by, lines);
+        const link = pageLink(collector, 'waits', { ...query, type: OFF_CPU, by }, found);
         const text = [...waitsText(found), `Page: ${link}`].join('\n');
         return { content: [{ type: 'text' as const, text }] };
       } catch (error) {
@@ -215,8 +223,8 @@ function registerStacks(server: Server, inputs: Inputs, url: string): void {
       annotations,
     },
     ({ limit: lines, ...query }) =>
-      answer<Callers>(url, 'callers', query, async (value) => {
-        await refuseUnknown(url, query, value);
+      answer<Callers>(collector, 'callers', query, async (value) => {
+        await refuseUnknown(collector, query, value);
         return callersText(value, lines);
       }),
   );
@@ -229,11 +237,11 @@ function registerStacks(server: Server, inputs: Inputs, url: string): void {
       annotations,
     },
     ({ limit: lines, ...query }) =>
-      answer<Parameters<typeof treeText>[0]>(url, 'tree', query, (value) => treeText(value, lines)),
+      answer<Parameters<typeof treeText>[0]>(collector, 'tree', query, (value) => treeText(value, lines)),
   );
 }
 
-function registerTypes(server: Server, inputs: Inputs, url: string): void {
+function registerTypes(server: Server, inputs: Inputs, collector: CollectorFlags): void {
   const { range, from, to, where } = inputs.filter;
   server.registerTool(
     'what_is_sampled',
@@ -244,11 +252,12 @@ function registerTypes(server: Server, inputs: Inputs, url: string): void {
       inputSchema: inputs.takes('what_is_sampled', { range, from, to, where }),
       annotations: READ_ONLY,
     },
-    (query) => answer<TypesAnswer & Answered>(url, 'types', query, (value) => typesText(value, query.where)),
+    (query) =>
+      answer<TypesAnswer & Answered>(collector, 'types', query, (value) => typesText(value, query.where)),
   );
 }
 
-function registerComparisons(server: Server, inputs: Inputs, url: string): void {
+function registerComparisons(server: Server, inputs: Inputs, collector: CollectorFlags): void {
   const { filter, limit, transform, text, takes, z } = inputs;
   const annotations = READ_ONLY;
   server.registerTool(
@@ -276,7 +285,12 @@ function registerComparisons(server: Server, inputs: Inputs, url: string): void 
     }) => {
       try {
         const base = baseOf({ ...query, baseRange, baseFrom, baseTo, baseWhere }, Date.now());
-        return await answer<Parameters<typeof diffText>[0]>(url, 'diff', { ...query, ...base }, diffText);
+        return await answer<Parameters<typeof diffText>[0]>(
+          collector,
+          'diff',
+          { ...query, ...base },
+          diffText,
+        );
       } catch (error) {
         return { content: [{ type: 'text' as const, text: (error as Error).message }], isError: true };
       }
@@ -298,7 +312,7 @@ function registerComparisons(server: Server, inputs: Inputs, url: string): void 
       annotations,
     },
     ({ limit: lines, ...query }) =>
-      answer<TimelineAnswer>(url, 'timeline', { ...query, steps: TIMELINE_STEPS }, (value) =>
+      answer<TimelineAnswer>(collector, 'timeline', { ...query, steps: TIMELINE_STEPS }, (value) =>
         timelineText(value, lines),
       ),
   );
@@ -312,6 +326,6 @@ function registerComparisons(server: Server, inputs: Inputs, url: string): void 
       annotations,
     },
     ({ limit: lines, ...query }) =>
-      answer<HealthAnswer>(url, 'health', query, (value) => healthText(value, lines)),
+      answer<HealthAnswer>(collector, 'health', query, (value) => healthText(value, lines)),
   );
 }

@@ -8,7 +8,7 @@ import type { ExportFlags } from '../query/export-file.ts';
 import { type LabelsAnswer, labelsText, type ValuesAnswer, valuesText } from '../query/label-text.ts';
 import { explainNothing } from '../query/other-types.ts';
 import { baseOf } from '../query/query-base.ts';
-import { ask, DEFAULT_URL, type Query, URL_HELP } from '../query/query-client.ts';
+import { addCollectorFlags, ask, type CollectorFlags, type Query } from '../query/query-client.ts';
 import {
   callersText,
   diffText,
@@ -24,8 +24,7 @@ import {
 import { refuseUnknown } from '../query/unknown-function.ts';
 import { askWaits, waitsText } from '../query/waits.ts';
 
-interface Flags {
-  url: string;
+interface Flags extends CollectorFlags {
   limit: number;
   json?: true;
   from?: string;
@@ -56,9 +55,10 @@ export function registerQuery(program: Command): void {
   const top = transformed(add(query, 'top', 'functions by the CPU they use', 'top', topText as ToText));
   addExamples(top, [
     ['everyframe query top --range 5m', 'of the last five minutes'],
+    ['everyframe query top --where thread~^worker --limit 50', 'of some threads'],
     [
-      'everyframe query top --url server:11080 --where thread~^worker --limit 50',
-      'of some threads elsewhere',
+      'everyframe query top --url server:11080 --tls-ca ca.pem --token-file token',
+      'of a collector elsewhere, with TLS and a token',
     ],
   ]);
   const tree = transformed(
@@ -145,7 +145,7 @@ function registerWaits(query: Command): void {
     .option('--by <LABEL>', 'such as process, thread, container or service', 'process')
     .action(async (flags: Flags) => {
       const { from, to, range, where } = flags;
-      const answer = await askWaits(flags.url, { from, to, range, where }, flags.by, flags.limit);
+      const answer = await askWaits(flags, { from, to, range, where }, flags.by, flags.limit);
       const text = flags.json
         ? JSON.stringify(answer, undefined, 2)
         : waitsText(answer).map(printable).join('\n');
@@ -195,7 +195,7 @@ function registerExport(query: Command): void {
     .action(async (flags: Flags & ExportFlags) => {
       const { exportFile } = await import('../query/export-file.ts');
       const { limit: _, ...query } = toQuery('export', flags, undefined);
-      await exportFile(flags.url, query, flags);
+      await exportFile(flags, query, flags);
     });
   addExamples(command, [
     ['everyframe query export -o last-hour.pb.gz --range 1h', 'for pprof'],
@@ -222,9 +222,9 @@ function untyped(query: Command, usage: string, description: string, path: strin
       const command = given.at(-1) as Command;
       const flags = command.opts<Flags>();
       const query = toQuery(path, flags, command.args[0]);
-      const answer = await ask<never>(flags.url, path, query);
-      if (path === 'callers') await refuseUnknown(flags.url, query, answer);
-      const hints = flags.json ? [] : await explainNothing(flags.url, query, answer);
+      const answer = await ask<never>(flags, path, query);
+      if (path === 'callers') await refuseUnknown(flags, query, answer);
+      const hints = flags.json ? [] : await explainNothing(flags, query, answer);
       for (const line of hints) process.stderr.write(`${line}\n`);
       const text = flags.json
         ? JSON.stringify(answer, undefined, 2)
@@ -244,8 +244,7 @@ const withTime = (command: Command): Command =>
     .option('--json', "the API's answer as it is");
 
 const ofTime = (command: Command): Command =>
-  command
-    .option('--url <URL>', URL_HELP, DEFAULT_URL)
+  addCollectorFlags(command)
     .option('--from <TIME>', 'now, -5m, milliseconds since 1970, or ISO 8601')
     .option('--to <TIME>', 'end of the time (default: now)')
     .option('--range <LENGTH>', 'instead of --from: 60s, 15m, 6h, 7d, all (default: 15m)')

@@ -1,7 +1,7 @@
 /** `query export`: what is seen, as a file. */
 import { EXPORT_FORMATS, type ExportFormat } from '../../collector/api/export-formats.ts';
 import { checkOutputFile, writeOutput } from '../output/output-file.ts';
-import { fetchFile, type Query } from './query-client.ts';
+import { type CollectorFlags, fetchFile, type Query } from './query-client.ts';
 
 export interface ExportFlags {
   output: string;
@@ -10,10 +10,10 @@ export interface ExportFlags {
 }
 
 /** @throws Error as `ask`, and where the file can't be written or its name says no format */
-export async function exportFile(url: string, query: Query, flags: ExportFlags): Promise<void> {
+export async function exportFile(collector: CollectorFlags, query: Query, flags: ExportFlags): Promise<void> {
   const format = flags.format ?? formatOf(flags.output);
   checkOutputFile(flags.output, flags);
-  await writeOutput(flags.output, await fetchFile(url, 'export', { ...query, format }), flags);
+  await writeOutput(flags.output, await fetchFile(collector, 'export', { ...query, format }), flags);
 }
 
 const entries = Object.entries(EXPORT_FORMATS) as [ExportFormat, { ending: string }][];

@@ -1,4 +1,4 @@
-import { collectorUrl, type Query } from './query-client.ts';
+import { type CollectorFlags, collectorUrl, type Query } from './query-client.ts';
 
 /** Milliseconds since the Unix epoch. */
 interface Span {
@@ -21,8 +21,8 @@ const VIEWS: Readonly<Record<string, string>> = {
 };
 
 /** Where the page shows what an answer stands on: its times, so that the link still says the same tomorrow. */
-export function pageLink(url: string, path: string, query: Query, answered: Answered): string {
-  const link = new URL('/', collectorUrl(url));
+export function pageLink(collector: CollectorFlags, path: string, query: Query, answered: Answered): string {
+  const link = new URL('/', collectorUrl(collector));
   const { base_where: baseWhere } = query;
   const isCompared = 'base' in answered;
   const { fromMs, toMs } = isCompared ? answered.now : answered;

@@ -1,5 +1,5 @@
 import { closestNames } from '../../common/base/closest-names.ts';
-import { ask, type Query } from './query-client.ts';
+import { ask, type CollectorFlags, type Query } from './query-client.ts';
 
 /** Of all functions, as many as an answer may have. */
 const MAX_NAMES = 10_000;
@@ -10,7 +10,7 @@ const MAX_NAMES = 10_000;
  * @throws Error that names functions that may have been meant
  */
 export async function refuseUnknown(
-  url: string,
+  collector: CollectorFlags,
   query: Query,
   { functionSamples, samples }: { functionSamples: number; samples: number },
 ): Promise<void> {
@@ -18,7 +18,7 @@ export async function refuseUnknown(
   const name = String(query['function']);
   if (samples === 0)
     throw new Error(`the filter matched nothing in this period, and so no function "${name}"`);
-  const { functions } = await ask<{ functions: { name: string }[] }>(url, 'top', {
+  const { functions } = await ask<{ functions: { name: string }[] }>(collector, 'top', {
     ...query,
     ...{ function: undefined, steps: undefined, limit: MAX_NAMES, sort: 'total' },
   });

@@ -1,7 +1,7 @@
 /** Where threads waited: exact times by state, beside what the stacks that were sampled stand for. */
 import { OFF_CPU, THREAD_STATE, THREAD_TIME, THREAD_WAKER } from '../../common/profile/model/thread-types.ts';
 import { valueFormatter } from '../../common/profile/model/value-format.ts';
-import { ask, type Query } from './query-client.ts';
+import { ask, type CollectorFlags, type Query } from './query-client.ts';
 import { leftOut } from './query-text.ts';
 
 const RUNNING = 'running';
@@ -41,9 +41,20 @@ export interface WaitsAnswer {
 }
 
 /** @throws Error as `ask`, and where the agent does not sample waits */
-export async function askWaits(url: string, query: Query, by = 'process', limit = 10): Promise<WaitsAnswer> {
+export async function askWaits(
+  collector: CollectorFlags,
+  query: Query,
+  by = 'process',
+  limit = 10,
+): Promise<WaitsAnswer> {
   const values = (type: string, label: string, term: string, most: number): Promise<Values> =>
-    ask<Values>(url, 'values', { ...query, type, label, limit: most, where: both(query['where'], term) });
+    ask<Values>(collector, 'values', {
+      ...query,
+      type,
+      label,
+      limit: most,
+      where: both(query['where'], term),
+    });
   const [states, sampledStates, groups, sampledGroups, wakers] = await Promise.all([
     values(THREAD_TIME, THREAD_STATE, '', STATES_LIMIT),
     values(OFF_CPU, THREAD_STATE, '', STATES_LIMIT),
