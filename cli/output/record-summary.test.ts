@@ -27,6 +27,12 @@ it('counts a process once, whatever labels its threads have', () => {
   expect(recorded('', { profile })[0]).toContain('2 samples of 1 process in');
 });
 
+it('counts a process once, whatever programs it executed', () => {
+  const profile = readProfile('a.folded', Buffer.from('sh 1\nmake 1\n'));
+  for (const process of profile.processes) Object.assign(process, { pid: 7, startUnixNano: 5n });
+  expect(recorded('', { profile })[0]).toContain('2 samples of 1 process in');
+});
+
 it('says what was sampled beside CPU time', () => {
   const profile = readProfile('a.folded', Buffer.from('a 2500000000\n'));
   profile.type = {

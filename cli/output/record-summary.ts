@@ -59,12 +59,12 @@ export function recordSummary(recorded: Recorded): string[] {
   return lines;
 }
 
-/** One whose threads have labels is there once for each set of those. */
+/** One is there once for each program that it executed, and for each set of labels that its threads have; only some files say PIDs. */
 const countProcesses = ({ samples, processes }: Profile): number =>
   new Set(
     samples.map(({ process }) => {
       const { pid, startUnixNano, executableName } = processes[process]!;
-      return `${pid} ${startUnixNano} ${executableName}`;
+      return pid > 0 ? `${pid} ${startUnixNano}` : executableName;
     }),
   ).size;
 
