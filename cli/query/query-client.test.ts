@@ -107,6 +107,12 @@ describe('a collector with TLS and a token', () => {
     expect(imported).toMatchObject({ code: 0, stdout: expect.stringMatching(/a\.folded: 7 samples/) });
     const top = await everyframe('query', 'top', ...flags);
     expect(top).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/ work$/m) });
+    const waits = await everyframe('query', 'waits', ...flags);
+    expect(waits).toMatchObject({
+      code: 0,
+      stderr: '',
+      stdout: expect.stringMatching(/^no waits.*--off-cpu/),
+    });
     const exported = await everyframe('query', 'export', ...flags, '--format', 'folded', '-o', '-');
     expect(exported).toMatchObject({ code: 0, stdout: expect.stringMatching(/main;work 7/) });
   });

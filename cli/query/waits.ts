@@ -2,7 +2,7 @@
 import { OFF_CPU, THREAD_STATE, THREAD_TIME, THREAD_WAKER } from '../../common/profile/model/thread-types.ts';
 import { valueFormatter } from '../../common/profile/model/value-format.ts';
 import { ask, type CollectorFlags, type Query } from './query-client.ts';
-import { leftOut } from './query-text.ts';
+import { leftOut, type TypesAnswer } from './query-text.ts';
 
 const RUNNING = 'running';
 const NOT_RUNNING = `${THREAD_STATE}!=${RUNNING}`;
@@ -10,9 +10,12 @@ const STATES_LIMIT = 20;
 /** No more than a person reads. */
 const MAX_WAKERS = 5;
 
-interface Values {
+interface Span {
   fromMs: number;
   toMs: number;
+}
+
+interface Values extends Span {
   samples: number;
   valueCount: number;
   values: { value: string; samples: number }[];
@@ -26,9 +29,7 @@ export interface WaitRow {
   sampledNs: number;
 }
 
-export interface WaitsAnswer {
-  fromMs: number;
-  toMs: number;
+export interface WaitsAnswer extends Span {
   /** All states: the time that threads were there. */
   threadNs: number;
   states: WaitRow[];
@@ -40,13 +41,16 @@ export interface WaitsAnswer {
   wakers: { name: string; sampledNs: number }[];
 }
 
-/** @throws Error as `ask`, and where the agent does not sample waits */
+/** @throws Error as `ask`; where the agent does not count waits, `threadNs` is 0 */
 export async function askWaits(
   collector: CollectorFlags,
   query: Query,
   by = 'process',
   limit = 10,
 ): Promise<WaitsAnswer> {
+  const { types, fromMs, toMs } = await ask<TypesAnswer & Span>(collector, 'types', query);
+  if (!types.some(({ name }) => name === THREAD_TIME))
+    return { ...{ fromMs, toMs, threadNs: 0, by }, states: [], groups: [], groupCount: 0, wakers: [] };
   const values = (type: string, label: string, term: string, most: number): Promise<Values> =>
     ask<Values>(collector, 'values', {
       ...query,
@@ -92,7 +96,7 @@ export function waitsText(answer: WaitsAnswer): string[] {
   const iso = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
   if (threadNs === 0)
     return [
-      'no waits: the agent counts them with --off-cpu, or the filter leaves nothing; see everyframe query types',
+      'no waits in this time: the agent counts them with --off-cpu; if it does, the filter leaves nothing (everyframe query types)',
     ];
   return [
     `${cell(threadNs)} of threads, ${iso(fromMs)} to ${iso(toMs)}`,
