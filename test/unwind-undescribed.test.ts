@@ -43,6 +43,17 @@ const PROGRAMS: Program[] = [
     source: ['jit-frames.c'],
     stack: [/^called_back$/, /^\[anon\]/, /^calls_jit$/, /^main$/],
   },
+  {
+    title: 'code of a JIT that describes it for debuggers alone',
+    source: ['described-jit.c'],
+    stack: [/^called_back$/, /^\[anon\]/, /^calls_jit$/, /^main$/],
+  },
+  {
+    title: 'code of a JIT that describes it for debuggers alone, and maps it twice',
+    source: ['described-jit.c'],
+    flags: ['-O2', '-DSHARED'],
+    stack: [/^called_back$/, /^\[anon\]/, /^calls_jit$/, /^main$/],
+  },
 ];
 
 const isWhole = ({ frames }: Stack): boolean => frames.at(-1) === '_start';

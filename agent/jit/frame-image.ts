@@ -3,14 +3,14 @@
  * file. The code is in it, since a JIT describes a part of it at most: numba's functions can't throw, so that LLVM leaves
  * theirs out.
  */
-import type { MemoryPart } from './registered-frames.ts';
+import type { FrameSection } from '../stack-deltas/sources/frame-section.ts';
 
 const PAGE_BYTES = 4096;
 
 const HEADER_BYTES = 64;
 const SEGMENT_BYTES = 56;
 const SECTION_BYTES = 64;
-const NAMES = Buffer.from('\0.eh_frame\0.shstrtab\0');
+const NAMES = '\0.eh_frame\0.debug_frame\0.shstrtab\0';
 const [ET_DYN, PT_LOAD, READ_EXECUTE, SHT_PROGBITS, SHT_STRTAB, SHF_ALLOC] = [3, 1, 5, 1, 3, 2];
 
 export interface FrameImage {
@@ -23,7 +23,7 @@ export interface FrameImage {
 export function frameImage(
   machine: number,
   code: { start: number; end: number; bytes: Uint8Array },
-  frames: MemoryPart,
+  frames: FrameSection,
 ): FrameImage {
   const framesAt = HEADER_BYTES + SEGMENT_BYTES;
   const namesAt = framesAt + frames.bytes.length;
@@ -43,14 +43,22 @@ export function frameImage(
   out.writeUInt32LE(READ_EXECUTE, HEADER_BYTES + 4);
   const size = code.end - code.start;
   writeWords(out, HEADER_BYTES + 8, codeOffset, code.start, code.start, size, size, PAGE_BYTES);
-  frames.bytes.copy(out, framesAt);
-  NAMES.copy(out, namesAt);
+  out.set(frames.bytes, framesAt);
+  out.write(NAMES, namesAt, 'latin1');
+  const name = frames.isEhFrame ? '.eh_frame' : '.debug_frame';
   writeSection(out, sectionsAt + SECTION_BYTES, {
-    ...{ name: 1, type: SHT_PROGBITS, flags: SHF_ALLOC, address: frames.start },
+    ...{ name: NAMES.indexOf(name), type: SHT_PROGBITS, flags: SHF_ALLOC, address: frames.address },
     ...{ offset: framesAt, size: frames.bytes.length },
   });
   writeSection(out, sectionsAt + 2 * SECTION_BYTES, {
-    ...{ name: 11, type: SHT_STRTAB, flags: 0, address: 0, offset: namesAt, size: NAMES.length },
+    ...{
+      name: NAMES.indexOf('.shstrtab'),
+      type: SHT_STRTAB,
+      flags: 0,
+      address: 0,
+      offset: namesAt,
+      size: NAMES.length,
+    },
   });
   return { bytes: out, codeOffset };
 }

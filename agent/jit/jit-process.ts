@@ -14,7 +14,8 @@ import type { ProcessIdentity } from '../records/records.ts';
 import type { Frame } from '../traces/frame.ts';
 import { FollowedFile } from './followed-file.ts';
 import { type JitOwner, type JitRefusal, openJitDump, openPerfMap, readOwner } from './open-jit-file.ts';
-import { findJitDescriptor, RegisteredNames } from './registered-names.ts';
+import { RegisteredNames } from './registered-names.ts';
+import { findJitDescriptor } from './registered-objects.ts';
 
 export interface JitStats extends JitCodeStats, Record<JitRefusal, number> {
   /** Executions with frames in memory that no file backs. */

@@ -19,8 +19,8 @@ import { parseStat, readSmallFile } from '../processes/proc-files.ts';
 import { isMemory, type ProcessMapping, readMappings } from '../processes/process-maps.ts';
 import type { FileRecord, ProcessCodeEntry, ProcessIdentity } from '../records/records.ts';
 import { frameImage } from './frame-image.ts';
+import { FrameSearch, REACH_BYTES } from './frame-search.ts';
 import { findImage, isSameCode, offsetInFile, readHeader } from './moved-text.ts';
-import { findFrameLists, joinLists, type MemoryPart } from './registered-frames.ts';
 
 /** What this needs of the agent. */
 export interface CodeTables {
@@ -50,6 +50,7 @@ interface MadeTable {
 /** Of a process that is about to be sampled: who it is the kernel says with its first sample. */
 interface LookedAhead {
   startTicks: bigint;
+  descriptor: number | undefined;
   tables: { mapping: ProcessMapping; table: MadeTable }[];
 }
 
@@ -59,6 +60,8 @@ interface CodeOfProcess {
   wanted: Set<number>;
   /** Start of memory to the key under which its table is. */
   ranges: Map<number, { key: FileKey; digest: string }>;
+  /** Of what is registered for debuggers, once it was found. */
+  descriptor: number | undefined;
   nextLookMs: number;
   waitMs: number;
   timer: NodeJS.Timeout | undefined;
@@ -69,10 +72,6 @@ const MAX_WANTED = 256;
 const MAX_RANGES = 64;
 const FIRST_WAIT_MS = 500;
 const LAST_WAIT_MS = 60_000;
-/** A JIT's unwind information refers to its code by distances of 32 bits. */
-const REACH_BYTES = 64 << 20;
-const MAX_SEARCHED_BYTES = 16 << 20;
-const MAX_PART_BYTES = 4 << 20;
 /** Code that is read for its instructions, too. */
 const MAX_CODE_BYTES = 4 << 20;
 /** Code beside that which was sampled: it will be on the same stacks. */
@@ -128,14 +127,16 @@ export class ProcessCode {
     if (startTicks === undefined || this.#stopped) return;
     const mappings = await readMappings(pid, this.#files);
     const memory = memoryReader(this.#files, pid);
-    const search = new FrameSearch(mappings, memory);
+    const search = new FrameSearch({ files: this.#files, pid, mappings }, 'unknown');
     const tables: LookedAhead['tables'] = [];
     for (const [index, mapping] of mappings.entries()) {
-      if (tables.length >= MAX_NEIGHBOURS || !mayBeOfJit(mapping) || findImage(mappings, index)) continue;
+      if (tables.length >= MAX_NEIGHBOURS || !isCodeWithoutFile(mapping) || findImage(mappings, index))
+        continue;
       const table = await this.#makeTable(`${pid} ${startTicks}`, mapping, { search, memory });
       if (table) tables.push({ mapping, table });
     }
-    if (tables.length > 0) this.#ahead.set(pid, { startTicks, tables });
+    const { descriptor } = search;
+    if (tables.length > 0) this.#ahead.set(pid, { startTicks, descriptor, tables });
   }
 
   /** Tables wait for the first sample of their process. */
@@ -148,6 +149,7 @@ export class ProcessCode {
     const ahead = this.#ahead.get(pid);
     this.#ahead.delete(pid);
     if (ahead?.startTicks !== startBoottimeNs / TICK_NS) return;
+    process.descriptor = ahead.descriptor;
     for (const { mapping, table } of ahead.tables) this.#useTable(process, mapping, table);
   }
 
@@ -201,7 +203,9 @@ export class ProcessCode {
     const mappings = await readMappings(pid, this.#files);
     if (mappings.length === 0) this.stats.unreadable++;
     const memory = memoryReader(this.#files, pid);
-    const search = new FrameSearch(mappings, memory);
+    // it costs what a search for frames does, and who has registered those rarely has one
+    const descriptor = process.descriptor ?? (process.ranges.size === 0 ? 'unknown' : undefined);
+    const search = new FrameSearch({ files: this.#files, pid, mappings }, descriptor);
     const seen = new Set<number>();
     for (const address of [...wanted, ...neighboursOf(wanted, mappings, process)]) {
       const index = mappings.findIndex(({ start, end }) => address >= start && address < end);
@@ -212,9 +216,9 @@ export class ProcessCode {
       const image = findImage(mappings, index);
       if (image) await this.#findMovedText(process, mapping, { image, address, memory });
       // it registers nothing, and searching the heap of a runtime costs more than all else that is done for it
-      else if (mayBeOfJit(mapping) && !this.#tables.hasRuntime(pid))
-        await this.#findJitFrames(process, mapping, { search, memory });
+      else if (!this.#tables.hasRuntime(pid)) await this.#findJitFrames(process, mapping, { search, memory });
     }
+    process.descriptor = search.descriptor;
   }
 
   async #findMovedText(
@@ -284,10 +288,10 @@ export class ProcessCode {
     { search, memory }: { search: FrameSearch; memory: ReadAt },
     before?: { key: FileKey; digest: string },
   ): Promise<MadeTable | undefined> {
-    const lists = await search.near(mapping);
-    if (lists.length === 0) return undefined;
-    const frames = joinLists(lists);
-    const bytes = await readCode(mapping, memory);
+    const frames = await search.framesOf(mapping);
+    if (!frames) return undefined;
+    // a debugger is told of all that there is
+    const bytes = frames.isEhFrame ? await readCode(mapping, memory) : Buffer.alloc(0);
     const digest = createHash('sha256').update(frames.bytes).update(bytes).digest('hex');
     if (before?.digest === digest && this.#tables.hasTable(before.key)) return undefined;
     const key = keyOf('jit', `${owner} ${mapping.start} ${mapping.end} ${digest}`);
@@ -324,6 +328,7 @@ const newProcess = (identity: ProcessIdentity): CodeOfProcess => ({
   identity,
   wanted: new Set(),
   ranges: new Map(),
+  descriptor: undefined,
   nextLookMs: 0,
   waitMs: FIRST_WAIT_MS,
   timer: undefined,
@@ -347,9 +352,6 @@ async function readCode({ start, end }: ProcessMapping, memory: ReadAt): Promise
 
 const isCodeWithoutFile = (mapping: ProcessMapping): boolean => mapping.isExecutable && isMemory(mapping);
 
-/** JITs are searched for in memory of the process alone: of what it shares it can map a page 65,000 times. */
-const mayBeOfJit = ({ isExecutable, path }: ProcessMapping): boolean => isExecutable && path === '';
-
 /** Where code begins that lies near what is wanted and has no table. */
 function neighboursOf(
   wanted: readonly number[],
@@ -365,46 +367,4 @@ function neighboursOf(
 
 function startOf(proc: string, pid: Pid): bigint | undefined {
   return parseStat(readSmallFile(`${proc}/${pid}/stat`) ?? '')?.startTicks;
-}
-
-/** Unwind information in one process; what was found for one piece of code is there for those beside it. */
-class FrameSearch {
-  readonly #mappings: readonly ProcessMapping[];
-  readonly #memory: ReadAt;
-  readonly #found: { start: number; lists: MemoryPart[] }[] = [];
-
-  constructor(mappings: readonly ProcessMapping[], memory: ReadAt) {
-    this.#mappings = mappings;
-    this.#memory = memory;
-  }
-
-  async near(code: ProcessMapping): Promise<MemoryPart[]> {
-    const known = this.#found.find(({ start }) => Math.abs(start - code.start) < REACH_BYTES / 2);
-    if (known) return known.lists;
-    const lists = await searchNear(this.#mappings, code, this.#memory);
-    this.#found.push({ start: code.start, lists });
-    return lists;
-  }
-}
-
-/** Readable memory around the code that no file backs, the nearest first. */
-async function searchNear(
-  mappings: readonly ProcessMapping[],
-  code: ProcessMapping,
-  memory: ReadAt,
-): Promise<MemoryPart[]> {
-  const distance = ({ start }: ProcessMapping): number => Math.abs(start - code.start);
-  const near = mappings
-    .filter((m) => m.isReadable && m.path === '' && distance(m) < REACH_BYTES)
-    .sort((a, b) => distance(a) - distance(b));
-  const lists: MemoryPart[] = [];
-  let left = MAX_SEARCHED_BYTES;
-  for (const { start, end } of near) {
-    const bytes = Buffer.alloc(Math.min(end - start, MAX_PART_BYTES, left));
-    if (bytes.length === 0) break;
-    left -= bytes.length;
-    const bytesRead = await memory(start, bytes);
-    lists.push(...findFrameLists({ start, bytes: bytes.subarray(0, bytesRead) }));
-  }
-  return lists.sort((a, b) => a.start - b.start);
 }

@@ -5,6 +5,8 @@
  * where they are parsed, in a worker.
  */
 
+import type { FrameSection } from '../stack-deltas/sources/frame-section.ts';
+
 /** A piece of memory. */
 export interface MemoryPart {
   start: number;
@@ -73,8 +75,8 @@ function endOfList(bytes: Buffer, from: number): number {
   return at;
 }
 
-/** The lists as one, with records in between that say nothing. They are ascending, and not too far apart. */
-export function joinLists(lists: readonly MemoryPart[]): MemoryPart {
+/** The lists as one .eh_frame, with records in between that say nothing. They are ascending, and not too far apart. */
+export function joinLists(lists: readonly MemoryPart[]): FrameSection {
   const { start } = lists[0]!;
   const last = lists.at(-1)!;
   const bytes = Buffer.alloc(last.start + last.bytes.length - start);
@@ -86,5 +88,5 @@ export function joinLists(lists: readonly MemoryPart[]): MemoryPart {
     list.bytes.copy(bytes, at);
     filled = at + list.bytes.length;
   }
-  return { start, bytes };
+  return { bytes, address: start, isEhFrame: true };
 }

@@ -1,10 +1,6 @@
 /**
- * Names of code that a JIT has registered for debuggers: `__jit_debug_descriptor` begins a list of ELF objects in memory,
- * whose symbol tables name it (GDB's manual, "JIT Compilation Interface"). LLVM's older engine registers all that it
- * compiles (numba), its newer ones where that is switched on (PostgreSQL: jit_debugging_support).
- *
- * The descriptor is found by what it is, not by its name, which stripped libraries don't have: it leads to an entry that
- * has none before it, and that one to an ELF file.
+ * Names of code that a JIT has registered for debuggers: the symbol tables of its objects name it. LLVM's older engine
+ * registers all that it compiles (numba), its newer ones where that is switched on (PostgreSQL: jit_debugging_support).
  */
 import type { Pid } from '../../common/base/brand.ts';
 import { bufferSource, OutOfBounds } from '../../common/base/byte-source.ts';
@@ -20,77 +16,13 @@ import {
 import { forEachEntry, readStrings, readU64 } from '../../common/symbols/section-entries.ts';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
 import { type ForeignFiles, memoryReader, type ReadAt } from '../processes/foreign-files.ts';
-import { readMappings } from '../processes/process-maps.ts';
 import type { Growth } from './followed-file.ts';
+import { ET_REL, MAX_OBJECT_BYTES, type RegisteredObject, readObjectList } from './registered-objects.ts';
 
-/** version, action, the entry that it is about, and the first one: 4, 4, 8 and 8 bytes. */
-const DESCRIPTOR_BYTES = 24;
-/** The next one, the one before, and the object's address and size. */
-const ENTRY_BYTES = 32;
-const MAX_ENTRIES = 4096;
-const MAX_OBJECT_BYTES = 1 << 20;
 const MAX_OBJECTS_BYTES = 64 << 20;
 const MAX_NAMES_BYTES = 8 << 20;
-const MAX_SEARCHED_BYTES = 32 << 20;
-const MAX_PART_BYTES = 8 << 20;
-const MAX_CANDIDATES = 256;
-/** In the upper half of an address of user space. */
-const MAX_HIGH_WORD = 0x7fff;
-const ELF_MAGIC = 0x464c457f;
-const ET_REL = 1;
 const STT_FUNC = 2;
 const SYMBOL_BYTES = 24;
-
-/** Its address; undefined where the process has none that leads to anything. */
-export async function findJitDescriptor(files: ForeignFiles, pid: Pid): Promise<number | undefined> {
-  const memory = memoryReader(files, pid);
-  let left = MAX_SEARCHED_BYTES;
-  let candidates = MAX_CANDIDATES;
-  for (const { start, end, isWritable, isReadable, path } of await readMappings(pid, files)) {
-    if (!isReadable || !isWritable || path === '' || left <= 0) continue;
-    const bytes = Buffer.from(new ArrayBuffer(Math.min(end - start, MAX_PART_BYTES, left)));
-    left -= bytes.length;
-    const count = await memory(start, bytes);
-    for (const at of likelyDescriptors(bytes.subarray(0, count))) {
-      if (candidates-- <= 0) return undefined;
-      const first = Number(bytes.readBigUInt64LE(at + 16));
-      if (await isFirstEntry(first, memory)) return start + at;
-    }
-  }
-  return undefined;
-}
-
-function* likelyDescriptors(bytes: Buffer): Iterable<number> {
-  const words = new Uint32Array(bytes.buffer, bytes.byteOffset, Math.floor(bytes.length / 4));
-  for (let i = 0; i + 6 <= words.length; i += 2) {
-    if (words[i] !== 1 || words[i + 1]! > 2) continue;
-    const [relevantHigh, first, firstHigh] = [words[i + 3]!, words[i + 4]!, words[i + 5]!];
-    const isPointer = first % 8 === 0 && firstHigh <= MAX_HIGH_WORD && (first > 0xffff || firstHigh > 0);
-    if (isPointer && relevantHigh <= MAX_HIGH_WORD) yield i * 4;
-  }
-}
-
-async function isFirstEntry(address: number, memory: ReadAt): Promise<boolean> {
-  const entry = await readEntry(address, memory);
-  if (entry?.previous !== 0) return false;
-  const magic = Buffer.alloc(4);
-  return (await memory(entry.object, magic)) === 4 && magic.readUInt32LE() === ELF_MAGIC;
-}
-
-interface Entry {
-  next: number;
-  previous: number;
-  object: number;
-  size: number;
-}
-
-async function readEntry(address: number, memory: ReadAt): Promise<Entry | undefined> {
-  const bytes = Buffer.alloc(ENTRY_BYTES);
-  if (address === 0 || address > MAX_ADDRESS || (await memory(address, bytes)) < ENTRY_BYTES)
-    return undefined;
-  const word = (at: number): number => Number(bytes.readBigUInt64LE(at));
-  return { next: word(0), previous: word(8), object: word(16), size: word(24) };
-}
 
 export class RegisteredNames {
   readonly code: JitCode;
@@ -134,21 +66,13 @@ export class RegisteredNames {
 
   /** Reads the objects that have come since the last time. */
   async follow(): Promise<Growth> {
-    const head = Buffer.alloc(DESCRIPTOR_BYTES);
-    if ((await this.#memory(this.#address, head)) < DESCRIPTOR_BYTES) return 'same';
-    const entries: Entry[] = [];
-    let next = Number(head.readBigUInt64LE(16));
-    while (next !== 0 && entries.length < MAX_ENTRIES) {
-      const entry = await readEntry(next, this.#memory);
-      if (!entry) break;
-      entries.push(entry);
-      next = entry.next;
-    }
+    const objects = await readObjectList(this.#address, this.#memory);
+    if (!objects) return 'same';
     const before = this.#objects;
     this.#objects = new Set();
     let hasGrown = false;
     // the newest ones come first, and hold where two cover an address
-    for (const entry of entries.reverse()) hasGrown = (await this.#take(entry, before)) || hasGrown;
+    for (const object of objects.reverse()) hasGrown = (await this.#take(object, before)) || hasGrown;
     return hasGrown ? 'grown' : 'same';
   }
 
@@ -156,7 +80,7 @@ export class RegisteredNames {
 
   close(): void {}
 
-  async #take({ object, size }: Entry, before: ReadonlySet<string>): Promise<boolean> {
+  async #take({ object, size }: RegisteredObject, before: ReadonlySet<string>): Promise<boolean> {
     const key = `${object} ${size}`;
     // twice in a list that leads back into itself
     const isKnown = before.has(key) || this.#objects.has(key);
