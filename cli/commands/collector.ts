@@ -79,7 +79,7 @@ async function runCollector(flags: CollectorSettings, read: ReadSettings, logger
   if (flags.child) {
     process.send?.({ grpc: urls.grpc, page: urls.page } satisfies CollectorReady);
   } else {
-    process.stdout.write(`Open ${urls.page}\nAgents send to ${urls.grpc} (gRPC) or ${urls.http}\n`);
+    announce(urls, logger);
   }
   const status = `page at ${urls.page}, OTLP at ${urls.grpc}`;
   let current = flags;
@@ -101,6 +101,13 @@ async function runCollector(flags: CollectorSettings, read: ReadSettings, logger
   health?.close();
   life?.close();
   systemd.close();
+}
+
+/** In words for whoever sits at the terminal; a service's log is JSON from its first line to its last. */
+function announce({ page, grpc, http }: Collector['urls'], logger: Logger): void {
+  const text = `Agents send to ${grpc} (gRPC) or ${http}`;
+  if (process.stdout.isTTY || process.stderr.isTTY) process.stdout.write(`Open ${page}\n${text}\n`);
+  else logger.info({ page, grpc, http }, `the page is at ${page}; a${text.slice(1)}`);
 }
 
 /** Listens, and has given up what only root may by then. */

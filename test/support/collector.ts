@@ -24,15 +24,13 @@ export interface RunningCollector {
 /** @throws Error with what it wrote when it ends instead of listening */
 export async function startCollectorProcess(...flags: string[]): Promise<RunningCollector> {
   const child = spawn(EVERYFRAME, ['collector', ...FREE_PORTS, ...flags], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'ignore', 'pipe'],
   });
   let errors = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => {
     errors += text;
   });
-  const said = await firstLines(child, () => errors);
-  const [, page = '', grpc = '', http = ''] =
-    /^Open (\S+)\nAgents send to (\S+) \(gRPC\) or (\S+)\n/.exec(said) ?? [];
+  const { page, grpc, http } = await addressesOf(child, () => errors);
   return {
     process: child,
     page,
@@ -52,12 +50,19 @@ export async function startCollectorProcess(...flags: string[]): Promise<Running
   };
 }
 
-function firstLines(child: ChildProcess, errors: () => string): Promise<string> {
+interface Addresses {
+  page: string;
+  grpc: string;
+  http: string;
+}
+
+/** In the line of its log that has them. */
+function addressesOf(child: ChildProcess, errors: () => string): Promise<Addresses> {
   return new Promise((resolve, reject) => {
-    let out = '';
-    child.stdout!.setEncoding('utf8').on('data', (text: string) => {
-      out += text;
-      if (out.split('\n').length > 2) resolve(out);
+    child.stderr!.on('data', () => {
+      const lines = errors().split('\n').slice(0, -1);
+      const line = lines.find((each) => each.includes('"page":'));
+      if (line !== undefined) resolve(JSON.parse(line) as Addresses);
     });
     child.once('exit', () => reject(new Error(`the collector ended: ${errors()}`)));
   });
