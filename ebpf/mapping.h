@@ -47,7 +47,7 @@ static __always_inline void attach_file(struct ef_scratch *s, struct ef_mapping 
 	u64 key = file_key(id);
 	struct ef_file_entry *entry = bpf_map_lookup_elem(&files, &key);
 
-	m->key = key;
+	m->key = m->table_key = key;
 	m->delta = (vma->pgoff << PAGE_SHIFT) - vma->start;
 	if (entry) {
 		m->file = *entry;
@@ -93,6 +93,7 @@ static __always_inline int attach_code(struct ef_scratch *s, struct ef_mapping *
 	entry->last_used_ns = s->sample.ktime_ns;
 	/* code of a JIT is asked of runtimes and named as what no file backs; it has a table all the same */
 	m->key = code->is_jit ? 0 : code->key;
+	m->table_key = code->key;
 	m->delta = code->delta;
 	m->is_jit = code->is_jit;
 	return 0;
@@ -109,7 +110,7 @@ static __always_inline void attach_anonymous(struct ef_scratch *s, struct ef_map
 		struct ef_file_entry *entry = bpf_map_lookup_elem(&files, &key);
 		if (entry)
 			m->file = *entry;
-		m->key = key;
+		m->key = m->table_key = key;
 		m->delta = -vma->start;
 		return;
 	}

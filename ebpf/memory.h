@@ -28,6 +28,7 @@ struct ef_mapping {
 	u64 length;    /* 0: empty slot */
 	u64 delta;     /* added to an address it gives the operand of the frame's header word */
 	u64 key;       /* 0: no file */
+	u64 table_key; /* which table it is, of code of a JIT as well; valid where `file` has one */
 	u32 is_jit;    /* the key is that of a table, not of a file */
 	u32 is_shared; /* memory that processes share, without a file that could be read */
 	struct ef_file_entry file;

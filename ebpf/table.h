@@ -28,9 +28,9 @@ static __always_inline u8 *table_block(void *table, u32 byte_offset)
  * below then waits for memory, and together they take half a microsecond. Most return addresses were met before, and
  * what is kept of them is one cache line away: docs/decisions/unwinding/unwind-rule-cache.md.
  *
- * A file's key holds its change time, so what a key and an offset lead to never changes. All contexts of a CPU use the
- * same entries, and one may interrupt another between any two words: an entry is taken only where its words belong
- * together, which `check` says.
+ * What a key and an offset lead to never changes: a file's key holds its change time, that of a JIT's table a hash of
+ * the code. All contexts of a CPU use the same entries, and one may interrupt another between any two words: an entry is
+ * taken only where its words belong together, which `check` says.
  */
 struct ef_found_rule {
 	u64 key;
@@ -134,7 +134,7 @@ __noinline int find_rule(u32 slot)
 	if (!s)
 		return 1;
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
-	u64 hash = hash_of_place(m->key, s->table_offset);
+	u64 key = m->table_key, hash = hash_of_place(key, s->table_offset);
 	struct ef_found_rule *found = rule_at(hash);
 	u64 *rule = (u64 *)&s->rule;
 
@@ -142,12 +142,12 @@ __noinline int find_rule(u32 slot)
 		return 1;
 	rule[0] = found->words[0];
 	rule[1] = found->words[1];
-	if (found->key == m->key && found->check == check_of_rule(hash, rule[0], rule[1]))
+	if (found->key == key && found->check == check_of_rule(hash, rule[0], rule[1]))
 		return 0;
 	s->rule.kind = EF_RULE_INVALID;
 	if (search_table(s, &m->file))
 		return 1;
-	found->key = m->key;
+	found->key = key;
 	found->check = check_of_rule(hash, rule[0], rule[1]);
 	found->words[0] = rule[0];
 	found->words[1] = rule[1];

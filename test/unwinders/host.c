@@ -6,16 +6,22 @@
  *   config MAX_USER_FRAMES RUNTIMES           bits of enum ef_runtime
  *   registers R0..R15 RIP THREAD_POINTER      by DWARF number
  *   mapping START END DELTA KEY               executable; key 0: no file
+ *   mapping START END DELTA KEY jit           the same without a file; the key
+ *                                             is that of its table
  *   entry MAP KEY VALUE                       both as bytes
- *   block TABLE INDEX BYTES                   of an unwind table; what is
- * missing at its end is 0 memory ADDRESS BYTES
+ *   block TABLE INDEX BYTES                   of an unwind table; missing bytes
+ *                                             at its end are 0
+ *   memory ADDRESS BYTES
  *
- * Usage: unwinders run         the stack, how often memory was read, and the
- * counters unwinders fail        the same once for each read, with that read
- * failing unwinders hostile N   the same N times, with one read in eight giving
- * something else unwinders live PID    takes registers and memory from a
- * stopped process, and prints what it used of it: `registers`, `used-memory`,
- * `used-block` and `used-mapping` lines before the stack
+ * Usage:
+ *
+ *   unwinders run         prints the stack, the number of reads, the counters
+ *   unwinders fail        the same once for each read, with that read failing
+ *   unwinders hostile N   the same N times; one read in eight is falsified
+ *   unwinders live PID    takes registers and memory from a stopped process, and
+ *                         prints what it used of them before the stack: the
+ *                         lines `registers`, `used-memory`, `used-block` and
+ *                         `used-mapping`
  */
 #include "unwinders.h"
 
@@ -350,6 +356,7 @@ static void read_line(char *line)
 		m->end = number(&at);
 		m->delta = number(&at);
 		m->key = number(&at);
+		m->is_jit = !strcmp(word(&at), "jit");
 	} else if (!strcmp(what, "entry")) {
 		read_entry(at);
 	} else if (!strcmp(what, "block")) {

@@ -1,4 +1,4 @@
-/** A case that no program was captured for: a CPython of 3.13's kind whose memory is made up. */
+/** Cases that no program was captured for: their memory is made up. */
 import {
   FILE_ENTRY,
   FileState,
@@ -31,16 +31,15 @@ const bytesOf = (size: number, fill: (bytes: Buffer) => void): string => {
   return bytes.toString('hex');
 };
 
-/** Everything in the file's first page is the loop, and has a frame of 16 bytes. */
-function fileLines(): string[] {
-  const key = bytesOf(8, (b) => b.writeBigUInt64LE(0x100n));
+/** A table by which every frame of the first page has so many bytes; it has the key's number. */
+function tableLines(key: number, frameBytes: number, runtime: number = Runtime.NONE): string[] {
   const entry = bytesOf(FILE_ENTRY.bytes, (b) => {
     b.writeUInt32LE(FileState.TABLE, FILE_ENTRY.state);
-    b.writeUInt32LE(0x100, FILE_ENTRY.table);
+    b.writeUInt32LE(key, FILE_ENTRY.table);
     b.writeUInt32LE(1, FILE_ENTRY.pageCount);
     b.writeUInt32LE(PAGE.bytes * 2, FILE_ENTRY.rulesAt);
     b.writeUInt32LE(PAGE.bytes * 2 + RULE.bytes * 2, FILE_ENTRY.rowsAt);
-    b.writeUInt32LE(Runtime.PYTHON, FILE_ENTRY.runtime);
+    b.writeUInt32LE(runtime, FILE_ENTRY.runtime);
   });
   const table = bytesOf(PAGE.bytes * 2 + RULE.bytes * 2 + 4, (b) => {
     const rule = PAGE.bytes * 2 + RULE.bytes;
@@ -48,10 +47,17 @@ function fileLines(): string[] {
     b.writeUInt8(RuleKind.CFA, rule + RULE.kind);
     b.writeUInt8(RSP, rule + RULE.cfaReg);
     b.writeUInt8(ValueKind.CFA, rule + RULE.raKind);
-    b.writeInt32LE(NATIVE_FRAME_BYTES, rule + RULE.cfaOffset);
+    b.writeInt32LE(frameBytes, rule + RULE.cfaOffset);
     b.writeInt16LE(-8, rule + RULE.raOffset);
     b.writeUInt32LE(1 << 16, rule + RULE.bytes);
   });
+  return [`entry files ${keyBytes(key)} ${entry}`, `block ${hex(key)} 0 ${table}`];
+}
+
+const keyBytes = (key: number): string => bytesOf(8, (b) => b.writeBigUInt64LE(BigInt(key)));
+
+/** Everything in the file's first page is the loop. */
+function pythonLines(): string[] {
   const python = bytesOf(PYTHON.bytes, (b) => {
     b.writeBigUInt64LE(0x1000n, PYTHON.ranges + 8);
     b.writeUInt32LE(PythonAccessKind.OFFSET, PYTHON.boundKind);
@@ -68,9 +74,8 @@ function fileLines(): string[] {
     b.writeUInt8(8, PYTHON.objectType);
   });
   return [
-    `entry files ${key} ${entry}`,
-    `entry python_files ${key} ${python}`,
-    `block 100 0 ${table}`,
+    ...tableLines(0x100, NATIVE_FRAME_BYTES, Runtime.PYTHON),
+    `entry python_files ${keyBytes(0x100)} ${python}`,
     `mapping ${hex(CODE)} ${hex(CODE + 0x1000)} ${hex(-CODE)} 100`,
   ];
 }
@@ -83,14 +88,35 @@ export function pendingCase(returnAddress: number): string {
   return [
     'config 3ff 0',
     `registers ${registers.map(hex).join(' ')}`,
-    `entry files ${bytesOf(8, (b) => b.writeBigUInt64LE(0x100n))} ${entry}`,
+    `entry files ${keyBytes(0x100)} ${entry}`,
     `mapping ${hex(CODE)} ${hex(CODE + 0x1000)} ${hex(-CODE)} 100`,
     `memory ${hex(fp)} ${bytesOf(16, (b) => b.writeBigUInt64LE(BigInt(returnAddress), 8))}`,
     '',
   ].join('\n');
 }
 
-/** `natives` frames of the loop, and a list of `pythons` frames that belong to the outermost of them. */
+/** Two ranges of a JIT, each with a table of its own: one calls the other from the same offset. */
+export function jitCase(): string {
+  const [inner, outer] = [CODE, CODE + 0x1000];
+  const stack = bytesOf(16 + 32, (b) => {
+    b.writeBigUInt64LE(BigInt(outer + 0x201), 8);
+    // no code: it would be the return address by the other table
+    b.writeBigUInt64LE(0x1234n, 16 + 8);
+  });
+  const registers = [0, 0, 0, 0, 0, 0, 0, STACK, 0, 0, 0, 0, 0, 0, 0, 0, inner + 0x200, THREAD];
+  return [
+    'config 3ff 0',
+    `registers ${registers.map(hex).join(' ')}`,
+    ...tableLines(0x100, 16),
+    ...tableLines(0x101, 32),
+    `mapping ${hex(inner)} ${hex(outer)} ${hex(-inner)} 100 jit`,
+    `mapping ${hex(outer)} ${hex(outer + 0x1000)} ${hex(-outer)} 101 jit`,
+    `memory ${hex(STACK)} ${stack}`,
+    '',
+  ].join('\n');
+}
+
+/** A CPython of 3.13's kind: `natives` frames of the loop, and a list of `pythons` frames that belong to the outermost of them. */
 export function syntheticCase(natives: number, pythons: number): string {
   const stack = bytesOf(natives * NATIVE_FRAME_BYTES, (b) => {
     for (let i = 0; i < natives - 1; i++)
@@ -109,7 +135,7 @@ export function syntheticCase(natives: number, pythons: number): string {
   return [
     `config 3ff ${hex(1 << Runtime.PYTHON)}`,
     `registers ${registers.map(hex).join(' ')}`,
-    ...fileLines(),
+    ...pythonLines(),
     // it lies over the end of the stack, and is found first
     `memory ${hex(link)} ${boundary}`,
     `memory ${hex(STACK)} ${stack}`,

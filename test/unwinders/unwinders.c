@@ -70,7 +70,9 @@ int resolve_mapping(u64 address)
 	struct ef_file_entry *entry = key ? bpf_map_lookup_elem(&files, &key) : NULL;
 	m->start = found->start;
 	m->length = found->end - found->start;
-	m->key = key;
+	m->key = found->is_jit ? 0 : key;
+	m->table_key = key;
+	m->is_jit = found->is_jit;
 	m->delta = key ? found->delta : 0;
 	m->file = entry ? *entry : none;
 	return slot;

@@ -4,6 +4,7 @@
 #ifndef EF_UNWINDERS_H
 #define EF_UNWINDERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,7 @@ struct unwound unwind(const uint64_t registers[REGISTERS], uint64_t thread_point
 /* Of host.c */
 struct host_mapping {
 	uint64_t start, end, delta, key;
+	bool is_jit; /* the key is that of a table for code that no file backs */
 };
 const struct host_mapping *find_host_mapping(uint64_t address);
 

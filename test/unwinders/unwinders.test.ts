@@ -10,7 +10,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { EF_MAX_USER_FRAMES, EF_MAX_WORDS, FrameKind, Marker } from '../../agent/records/records.gen.ts';
 import { hasTool } from '../support/fixtures.ts';
 import { type Frame, framesOf, parseCase, parseStacks, textOf, type Unwound } from './case.ts';
-import { pendingCase, syntheticCase } from './synthetic-case.ts';
+import { jitCase, pendingCase, syntheticCase } from './synthetic-case.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const CASES = join(import.meta.dirname, 'cases');
@@ -177,5 +177,12 @@ describe.skipIf(!hasTool('gcc'))('a frame pointer that is followed for want of a
 
   it('and leads to code: that is a frame, and the next guess stands for itself', () => {
     expect(unwind(0x10300)).toMatchObject({ frames: 2, marker: Marker.PENDING });
+  });
+});
+
+describe.skipIf(!hasTool('gcc'))('code of a JIT', () => {
+  it('is unwound by the table of its own range', () => {
+    execFileSync('make', ['-s', 'build/unwinders'], { cwd: ROOT });
+    expect(run(['run'], jitCase())[0]).toMatchObject({ frames: 2, marker: Marker.NONE });
   });
 });
