@@ -34,6 +34,17 @@ static __always_inline void add_to_total(enum ef_event_total total, u64 n)
 		__sync_fetch_and_add(value, n);
 }
 
+/* Beyond it what a sample stands for would not fit; so would a number below 0. */
+#define VALUE_END (1ULL << 47)
+
+static __always_inline bool is_valid_value(u64 value)
+{
+	if (value < VALUE_END)
+		return 1;
+	count(EF_COUNTER_events_value_failed);
+	return 0;
+}
+
 static __always_inline void count_event(u64 value)
 {
 	add_to_total(EF_EVENT_TOTAL_EVENTS, 1);

@@ -52,16 +52,11 @@ static __always_inline bool read_field(u64 word, const volatile struct ef_event_
 	return 1;
 }
 
-/* Beyond it what a sample stands for would not fit; so would a number below 0. */
-#define VALUE_END (1ULL << 47)
-
 /* A sample of the event is begun; whoever is jumped to finishes it. */
 static __always_inline bool begin_event(u64 value)
 {
-	if (value >= VALUE_END) {
-		count(EF_COUNTER_events_value_failed);
+	if (!is_valid_value(value))
 		return 0;
-	}
 	u32 weight = is_of_interest() ? choose_event(value, bpf_ktime_get_ns()) : 0;
 
 	return weight && begin_event_sample(EF_ORIGIN_MAX + config.event.number, weigh(value, weight));
@@ -154,7 +149,7 @@ int take_probe(struct ef_user_regs *ctx)
 	return 0;
 }
 
-/* As USER_ARGUMENT. */
+/* As USER_REGISTER. */
 #define ARGUMENT(number, offset) \
 	case number: \
 		asm volatile("%0 = *(u64 *)(%1 + " #offset ")" : "=r"(word) : "r"(ctx)); \
@@ -269,7 +264,7 @@ int on_mmap(struct bpf_raw_tracepoint_args *ctx)
 	    is_32_bit(PROCESSOR_MODE(&regs)))
 		return 0;
 	u64 bytes = asked_growth(&regs, number);
-	if (!bytes || bytes >= VALUE_END)
+	if (!bytes)
 		return 0;
 	u32 weight = choose_by_value(bytes, bpf_ktime_get_ns());
 	if (!weight || !begin_event_sample(EF_ORIGIN_MAX + config.event.number, weigh(bytes, weight)))

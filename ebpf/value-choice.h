@@ -42,12 +42,14 @@ static __always_inline void begin_value_window(struct ef_value_rate *r, u64 now_
 	r->taken = 0;
 }
 
-/* Counts the event; its weight, 0: no sample is taken of it. */
+/* Counts the event; its weight, 0: no sample is taken of it. A program may well ask for 2^64 - 1 bytes, and get none. */
 static __always_inline u32 choose_by_value(u64 value, u64 now_ns)
 {
 	u32 zero = 0, budget = config.event.budget / WINDOWS_A_SECOND ?: 1;
 	struct ef_value_rate *r = bpf_map_lookup_elem(&value_rate, &zero);
 
+	if (!is_valid_value(value))
+		return 0;
 	count_event(value);
 	if (!r || !value)
 		return 0;

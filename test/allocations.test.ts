@@ -74,6 +74,7 @@ describe.skipIf(missingRights)(
       const program = compile('allocations', 'gcc', FLAGS, 'allocations.c');
       const recorded = record('malloc,every=1', [program, '400']);
       expect(recorded.told).toMatch(/malloc,every=1: 8\d\d events, the stacks of all of them/);
+      expect(recorded.bytesOf('alloc_space', 'refused')).toBe(0);
       expectExactly(recorded);
     });
 

@@ -60,6 +60,7 @@ describe('what is not an event is told, with what to write', () => {
     ['usdt:a:b:c,value=x', /value=arg0/],
     ['malloc:', /malloc:PATH/],
     ['malloc,every=0', /every=BYTES/],
+    ['malloc,every=2048GiB', /every=BYTES/],
     ['mallocs', /no event "mallocs"/],
   ])('%s', (text, message) => {
     expect(() => parseEvent(text)).toThrow(BadEvent);

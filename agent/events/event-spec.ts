@@ -180,11 +180,13 @@ function parseUsdt(text: string): UsdtSpec {
 
 /** As Go's heap profiles. */
 const EVERY_BYTES = 512 << 10;
+/** As MAX_SCALE of ebpf/value-choice.h. */
+const MAX_EVERY_BYTES = 2 ** 40;
 
 function parseMalloc(text: string): MallocSpec {
   const found = /^malloc(?::(.+?))?(?:,every=([^,]+))?$/.exec(text);
   const everyBytes = found?.[2] === undefined ? EVERY_BYTES : parseBytes(found[2]);
-  if (!found || !(everyBytes >= 1))
+  if (!found || !(everyBytes >= 1 && everyBytes <= MAX_EVERY_BYTES))
     throw new BadEvent(
       `"${text}" is not an event: write malloc, or malloc:PATH for a program or library with an allocator of its own, and ,every=BYTES behind it where wanted, such as malloc,every=64KiB`,
     );
