@@ -1,7 +1,8 @@
 /**
  * How long the agent reads names for one process. Every read has a cap of its own, but a program that makes functions
  * with the largest tables there may be, and has a thousand of them in a stack, would keep the agent busy all the same,
- * at the cost of every other process. Two seconds are a hundred times what a large program needs when it starts.
+ * at the cost of every other process. Two seconds are a hundred times what a large program needs when it starts; one that needs
+ * more all the same, as on a slow machine, has its names later, as the time comes back.
  */
 const MICROS = 1_000_000;
 /** CPU time that a process has at first, and at most. */

@@ -51,6 +51,23 @@ test('a process that costs too much is left unnamed, and the others are not', ()
   expect(frames.stats).toMatchObject({ unreadable: 5, costly: 2 });
 });
 
+test('a process that cost too much is named once it may cost something again', () => {
+  const runtime = { runtime: 'cpython', version: '3.13.1', facts: {}, entry: new Uint8Array(0) };
+  let [cpu, wall] = [0, 0];
+  const clock = { cpuMicros: () => (cpu += 500_000), wallMs: () => wall };
+  const reader = new ForeignReader({ proc: '/nonexistent' });
+  const frames = new RuntimeFrames(() => runtime, { reader, clock });
+  const isForNow = (operand: number) => frames.name(frameOf(toPid(4711), operand)).isForNow;
+  const first = Array.from({ length: 6 }, (_, i) => isForNow(i));
+  expect(first).toEqual([...Array(4).fill(undefined), true, true]);
+  wall += 1000;
+  expect([isForNow(4), isForNow(5)]).toEqual([undefined, true]);
+  // what was read last is owed: 450 ms, at 5 % of a CPU
+  wall += 10_000;
+  expect(isForNow(5)).toBeUndefined();
+  expect(frames.stats).toMatchObject({ unreadable: 6, costly: 3 });
+});
+
 test('a plug-in that throws costs the frame and is told of once', () => {
   const warnings: string[] = [];
   const runtime = { runtime: 'cpython', version: '3.13.1', facts: null, entry: new Uint8Array(0) };

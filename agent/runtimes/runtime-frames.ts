@@ -1,7 +1,7 @@
 /**
  * Names the interpreted frames of traces out of the memory of their processes: at once when a trace arrives, and
  * each distinct frame of a process only once. What could not be named stays so: its process is gone. One that did not answer in
- * time is asked again.
+ * time, or has used up the time that it may cost, is asked again.
  */
 import { LRUCache } from 'lru-cache';
 import type { FileKey, Pid } from '../../common/base/brand.ts';
@@ -56,7 +56,7 @@ export interface NamedRuntimeFrame {
   linesFrom: LinesFrom | undefined;
   /** The innermost inlined function first; at least one. */
   lines: readonly RuntimeFrame[];
-  /** Its process did not answer: it may say more later. */
+  /** Its process did not answer, or costs too much at the moment: it may say more later. */
   isForNow?: boolean;
 }
 
@@ -149,7 +149,9 @@ export class RuntimeFrames {
 
   name(frame: UnnamedFrame): NamedRuntimeFrame {
     const { time } = this.#processOf(frame.pid, frame.kind);
-    return time.spend(() => this.#name(frame, (memory, read) => read(memory))!);
+    const name = (): NamedRuntimeFrame => this.#name(frame, (memory, read) => read(memory))!;
+    // nothing is read then, and what it takes to say so is not worth two looks at a clock
+    return time.isUp ? name() : time.spend(name);
   }
 
   /**
@@ -231,7 +233,7 @@ export class RuntimeFrames {
       typeof frame === 'string'
         ? unnamed(plugin, UNNAMED_REASONS[frame])
         : { ...kindOf(plugin), lines: Array.isArray(frame) ? frame : [frame] };
-    const isForNow = !named.lines.every(isPlaced) && this.#reader.isLeftAlone(pid);
+    const isForNow = frame === 'costly' || (!named.lines.every(isPlaced) && this.#reader.isLeftAlone(pid));
     return isForNow ? { ...named, isForNow } : named;
   }
 

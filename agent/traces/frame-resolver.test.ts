@@ -254,6 +254,21 @@ describe('the frame resolver', () => {
     expect(asked).toHaveLength(3);
   });
 
+  it('forgets frames that are named for now as it forgets others: past so many of them', () => {
+    const native: NativeSource = { locate: () => undefined, nameOf: () => '', resolve: async () => [] };
+    const kernel: KernelSource = {
+      locate: () => ({ mapping: emptyMapping(), address: 0, name: '', mayChange: false }),
+    };
+    const late = runtimesOf((frame) => ({ ...runtimes.name(frame), isForNow: true }));
+    const anonymous = new JitFrames({ proc: '/nonexistent' });
+    const subject = new FrameResolver(native, kernel, late, anonymous, {}, 10);
+    const frame = (i: number) => traceOf(0, [word(FrameKind.V8, BigInt(i)), 1n]);
+    for (let again = 0; again < 100; again++) framesOf(subject, frame(0));
+    expect(subject.frameCount).toBe(1);
+    for (let i = 0; i < 100; i++) framesOf(subject, frame(i));
+    expect(subject.frameCount).toBeLessThan(12);
+  });
+
   it('makes a step of each frame of a runtime, which may have to be read out of a process', () => {
     const words = Array.from({ length: 3 }, (_, i) => [word(FrameKind.V8, BigInt(i)), 1n]).flat();
     const steps = resolver().framesOf(traceOf(0, words));

@@ -196,7 +196,7 @@ export class FrameResolver {
    * may have to be read out of the process.
    */
   *framesOf(trace: Trace, view = OWN_VIEW): Generator<void, StackFrames> {
-    if (this.#count + this.#anonymous.count > this.#maxFrames) this.forget();
+    if (this.#count + this.#interpreted.size + this.#anonymous.count > this.#maxFrames) this.forget();
     const generation = this.#generation;
     const numbers: number[] = [];
     const words = new Words(trace.u32Pairs);
@@ -228,7 +228,6 @@ export class FrameResolver {
       for (const frame of this.#unnamedOf(trace))
         frames.set(`${frame.pid} ${frame.kind} ${textOf(frame.words)}`, frame);
     yield* this.#runtimes.nameAll([...frames.values()], ({ trace, at }, named) => {
-      if (!named.isForNow) this.#count++;
       this.#interpreted.add(trace, trace.u32Pairs, at, named);
     });
   }
@@ -439,7 +438,6 @@ export class FrameResolver {
     const known = this.#interpreted.find(trace, u32Pairs, i * 2);
     if (known) return known;
     const named = this.#runtimes.name(this.#unnamedAt(trace, words, i));
-    if (!named.isForNow) this.#count++;
     return this.#interpreted.add(trace, u32Pairs, i * 2, named);
   }
 

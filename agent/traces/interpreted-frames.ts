@@ -74,6 +74,7 @@ export class InterpretedFrames {
   #byContent = new Map<number, ContentNode>();
   /** Frames that are for now. */
   #forNow = 0;
+  #size = 0;
 
   constructor(places: PlaceSources = {}) {
     this.#places = places;
@@ -100,6 +101,11 @@ export class InterpretedFrames {
     if (known.isForNow) this.#forNow--;
     known.isForNow = false;
     return known.frame;
+  }
+
+  /** How many there are, those that are for now among them. */
+  get size(): number {
+    return this.#size;
   }
 
   /** May the frame of those words be another one soon? */
@@ -146,6 +152,7 @@ export class InterpretedFrames {
       next: this.#byIdentity.get(hash),
     };
     this.#byIdentity.set(hash, node);
+    this.#size++;
     if (node.isForNow) this.#forNow++;
     return node;
   }
@@ -155,6 +162,7 @@ export class InterpretedFrames {
     this.#byIdentity = new Map();
     this.#byContent = new Map();
     this.#forNow = 0;
+    this.#size = 0;
   }
 
   #intern(process: ProcessIdentity, { frameType, linesFrom, lines }: NamedRuntimeFrame): Frame {

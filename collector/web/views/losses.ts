@@ -260,7 +260,8 @@ const UNREAD: Readonly<Record<UnnamedReason, Cut>> = {
   costly: {
     reason:
       'functions of a process that makes so many that reading their names would cost the agent too much',
-    advice: 'The process may use 5 % of a CPU of the agent for its names; nothing to set.',
+    advice:
+      'The process may use 5 % of a CPU of the agent for its names: those that are missing come later, while it runs. Nothing to set.',
   },
   failed: { reason: 'functions at whose names the agent failed', advice: REPORT },
   unknownFile: {
