@@ -1,15 +1,15 @@
 import { type DuckDBConnection, DuckDBDataChunk, type DuckDBType } from '@duckdb/node-api';
 import type { PartInfo } from '../database/database-part.ts';
 import { type Batch, type Flush, hasLinks } from '../database/open-parts.ts';
+import { MAX_CPUS } from '../matcher.ts';
 import { SUM_MS } from '../part-sums.ts';
 import { MAX_RECENT_REQUESTS, RECENT_REQUESTS_MS } from '../store.ts';
 import { setNumbers } from './duckdb-columns.ts';
 
 /** Rows of a DuckDB vector. */
 const CHUNK_ROWS = 2048;
-/** More than a column of the type SMALLINT holds. */
-const MAX_CPUS = 2 ** 16;
-
+/** And -1, of an unknown one. */
+const CPUS = MAX_CPUS + 1;
 const createTablesSql = (id: number): string => `
   CREATE TABLE places_${id}(id UINTEGER, file VARCHAR, mapping VARCHAR, kind VARCHAR, "binary" VARCHAR);
   CREATE TABLE frames_${id}(id UINTEGER, name VARCHAR, place UINTEGER, line UINTEGER);
@@ -182,7 +182,7 @@ function sumRows({ part, rows: { times, series, cpus, weights } }: Batch): Colum
   for (let row = 0; row < times.length; row++) {
     const ten = Math.floor(times[row]! / SUM_MS);
     const group = part.seriesTable.groupOf(series[row]!);
-    const key = (group * SUM_MS + ten) * MAX_CPUS + cpus[row]!;
+    const key = (group * SUM_MS + ten) * CPUS + cpus[row]!;
     const index = indices.get(key);
     if (index !== undefined) sums![index]! += weights[row]!;
     else {

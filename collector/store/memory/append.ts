@@ -1,6 +1,7 @@
 import { type ColumnProfile, columnProfile } from '../../../common/profile/model/frame-columns.ts';
 import { countEvents, type Profile, type Sample, valueAt } from '../../../common/profile/model/profile.ts';
 import { isCpuType, type ProfileType, typeKey } from '../../../common/profile/model/profile-type.ts';
+import { MAX_CPUS } from '../matcher.ts';
 import type { AppendResult } from '../store.ts';
 import { countOf, MAX_TYPES, storedType, typeProblem } from '../stored-type.ts';
 import { type Dictionaries, type FrameBudget, SegmentWriter } from './segment-writer.ts';
@@ -27,6 +28,7 @@ export interface StoredSample {
   timeMs: number;
   node: number;
   series: number;
+  /** -1 if unknown. */
   cpu: number;
   /** Index into its part's links, 0 for none. */
   link: number;
@@ -145,7 +147,9 @@ class Appender<T extends Part> {
     }
     const series = writer.series(sample);
     const link = writer.link(sample);
-    this.#sink.push(writer.segment, { timeMs, node, series, cpu: sample.cpu, weight, link });
+    // A sender's number may not fit into the columns.
+    const cpu = sample.cpu >= 0 && sample.cpu < MAX_CPUS ? sample.cpu : -1;
+    this.#sink.push(writer.segment, { timeMs, node, series, cpu, weight, link });
     this.#result.stored += count;
   }
 

@@ -6,6 +6,7 @@ import { testLinks } from '../../../test/support/store-links.ts';
 import { testTypes } from '../../../test/support/store-types.ts';
 import { buildFlameTree } from '../../query/flame/flame-tree.ts';
 import { readWindow } from '../../query/window.ts';
+import { EVERYTHING } from '../matcher.ts';
 import type { SampleFilter } from '../store.ts';
 import { MemoryStore } from './memory-store.ts';
 
@@ -59,6 +60,16 @@ describe('MemoryStore', () => {
       'sh;main 2',
       'sh;main;fork;do_syscall_64 3',
     ]);
+  });
+
+  it('takes a number that no CPU of Linux has for none, not for another CPU', async () => {
+    const store = makeStore();
+    const profile = profileFromText('a;x@n 1\nb;x@n 1\nc;x@n 1\nd;x@n 1', { endMs: nowMs, spanMs: 1 });
+    for (const [i, cpu] of [8191, 65_536, 40_000, -7].entries()) profile.samples[i]!.cpu = cpu;
+    store.append(profile);
+    const [part] = await store.parts(everything);
+    const { cpus } = await part!.rows({ ...everything, ...EVERYTHING, by: ['cpu'], stepMs: 1, resolutionMs: 1 });
+    expect(Array.from(cpus!).slice(0, 4)).toEqual([8191, -1, -1, -1]);
   });
 
   it('shows inlined calls as frames of their own, outermost first', async () => {

@@ -285,6 +285,15 @@ describe('decodeOtlp', () => {
     expect([profiles, rejectedProfiles, totalSamples]).toEqual([[], 0, 1]);
   });
 
+  it.each([
+    ['2026-01-02T03:04:05.678Z', 1_767_323_045_678_000_000n],
+    ['2554-07-22T00:00:00Z', 0n],
+    ['yesterday', 0n],
+  ])('says when a process began where that fits into 64 bits: %s', (stringValue, startUnixNano) => {
+    const resource = [{ key: 'process.creation.time', value: { stringValue } }];
+    expect(decode(requestOf([GOOD], resource)).profiles[0]!.processes[1]).toMatchObject({ startUnixNano });
+  });
+
   it('prefers the PID of the sample to the PID of the resource', () => {
     const { profiles } = decode(requestOf([GOOD], [{ key: 'process.pid', value: { intValue: 7 } }]));
     expect(profiles[0]!.processes[1]!.pid).toBe(42);

@@ -27,6 +27,8 @@ const MAX_INLINED = 256;
 const SAMPLES_PER_STEP = 16;
 /** Longest form of a time: `2026-11-21T04:38:42.123456789+00:00`, and some. */
 const MAX_TIME_LENGTH = 40;
+/** Nanoseconds of later ones, from the year 2554 on, need more than 64 bits. */
+const MAX_TIME_MS = 2 ** 64 / 1e6;
 /** Bytes of the ID of a trace, the longest one. */
 const MAX_ID_LENGTH = 16;
 
@@ -429,5 +431,5 @@ function eventsIn(
 function toUnixNano(isoTime: string): bigint {
   if (isoTime === '' || isoTime.length > MAX_TIME_LENGTH) return 0n;
   const ms = Date.parse(isoTime);
-  return Number.isNaN(ms) || ms < 0 ? 0n : BigInt(ms) * 1_000_000n;
+  return ms >= 0 && ms < MAX_TIME_MS ? BigInt(ms) * 1_000_000n : 0n;
 }
