@@ -19,10 +19,6 @@ export interface HttpFailure {
   message: string;
 }
 
-export interface HttpCall {
-  cancel(): void;
-}
-
 /** An answer is a few bytes; a receiver that sends more is wrong or hostile. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 const CONTENT_TYPE = 'application/x-protobuf';
@@ -32,6 +28,8 @@ export class HttpClient {
   readonly #isGzip: boolean;
   readonly #env: NodeJS.ProcessEnv;
   readonly #agents = new Map<string, http.Agent>();
+  /** Ends the request under way. */
+  #cancel = (): void => {};
 
   constructor(options: ConnectionOptions, isGzip: boolean, env = process.env) {
     this.#options = options;
@@ -39,13 +37,12 @@ export class HttpClient {
     this.#env = env;
   }
 
-  /** One at a time. `done` is called once; never throws. */
-  post(
-    url: URL,
-    body: Uint8Array,
-    deadlineMs: number,
-    done: (end: HttpAnswer | HttpFailure) => void,
-  ): HttpCall {
+  /** One at a time. Never rejects. */
+  post(url: URL, body: Uint8Array, deadlineMs: number): Promise<HttpAnswer | HttpFailure> {
+    return new Promise((resolve) => this.#post(url, body, deadlineMs, resolve));
+  }
+
+  #post(url: URL, body: Uint8Array, deadlineMs: number, done: (end: HttpAnswer | HttpFailure) => void): void {
     let request: http.ClientRequest | undefined;
     let isDone = false;
     const end = (result: HttpAnswer | HttpFailure): void => {
@@ -72,10 +69,16 @@ export class HttpClient {
     };
     if (this.#isGzip) gzip(body, (error, zipped) => (error ? fail(error) : send(zipped)));
     else send(body);
-    return { cancel: () => end({ code: 'CANCELLED', message: 'given up' }) };
+    this.#cancel = () => end({ code: 'CANCELLED', message: 'given up' });
+  }
+
+  /** The request under way, if any, ends as CANCELLED. */
+  cancel(): void {
+    this.#cancel();
   }
 
   close(): void {
+    this.cancel();
     for (const agent of this.#agents.values()) agent.destroy();
   }
 

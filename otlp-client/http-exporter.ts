@@ -2,7 +2,7 @@
 import protobuf from 'protobufjs/minimal.js';
 import { type ExportResult, printable, readResponse, type Transport } from './exporter.ts';
 import { type ConnectionOptions, usesGzip } from './grpc-client.ts';
-import { type HttpAnswer, type HttpCall, HttpClient, type HttpFailure } from './http-client.ts';
+import { type HttpAnswer, HttpClient, type HttpFailure } from './http-client.ts';
 
 const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 /** gRPC's words, of which a person is told what to do. */
@@ -16,29 +16,22 @@ const SUCCESS = 2;
 export class HttpExporter implements Transport {
   readonly #client: HttpClient;
   readonly #url: URL;
-  #call: HttpCall | undefined;
 
   constructor(options: ConnectionOptions & Required<Pick<ConnectionOptions, 'http'>>) {
     this.#client = new HttpClient(options, usesGzip(options));
     this.#url = options.http.profiles;
   }
 
-  send(request: Uint8Array, deadlineMs: number): Promise<ExportResult> {
-    return new Promise((resolve) => {
-      const call = this.#client.post(this.#url, request, deadlineMs, (end) => {
-        if (this.#call === call) this.#call = undefined;
-        resolve('status' in end ? classifyAnswer(end) : retryOf(end));
-      });
-      this.#call = call;
-    });
+  async send(request: Uint8Array, deadlineMs: number): Promise<ExportResult> {
+    const end = await this.#client.post(this.#url, request, deadlineMs);
+    return 'status' in end ? classifyAnswer(end) : retryOf(end);
   }
 
   cancel(): void {
-    this.#call?.cancel();
+    this.#client.cancel();
   }
 
   close(): void {
-    this.cancel();
     this.#client.close();
   }
 }

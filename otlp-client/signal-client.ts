@@ -2,7 +2,7 @@
 import { type ClientUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
 import { METRICS_EXPORT_PATH } from '../common/profile/otlp/otlp-metrics.ts';
 import { type ConnectionOptions, GrpcClient, usesGzip } from './grpc-client.ts';
-import { type HttpAnswer, type HttpCall, HttpClient, type HttpFailure } from './http-client.ts';
+import { type HttpAnswer, HttpClient, type HttpFailure } from './http-client.ts';
 import type { Failure } from './link-log.ts';
 
 /** One push at a time. */
@@ -61,28 +61,21 @@ const failureOf = (error: ServiceError): Failure => ({
 class HttpSignal implements SignalClient {
   readonly #client: HttpClient;
   readonly #url: URL;
-  #call: HttpCall | undefined;
 
   constructor(options: ConnectionOptions, url: URL) {
     this.#client = new HttpClient(options, usesGzip(options));
     this.#url = url;
   }
 
-  push(bytes: Uint8Array, deadlineMs: number): Promise<Failure | 'cancelled' | null> {
-    return new Promise((resolve) => {
-      this.#call = this.#client.post(this.#url, bytes, deadlineMs, (end) => {
-        this.#call = undefined;
-        resolve(failureOfHttp(end));
-      });
-    });
+  async push(bytes: Uint8Array, deadlineMs: number): Promise<Failure | 'cancelled' | null> {
+    return failureOfHttp(await this.#client.post(this.#url, bytes, deadlineMs));
   }
 
   cancel(): void {
-    this.#call?.cancel();
+    this.#client.cancel();
   }
 
   close(): void {
-    this.cancel();
     this.#client.close();
   }
 }
