@@ -13,7 +13,6 @@ import { JitFrames } from '../agent/jit/jit-frames.ts';
 import { TableBuilder } from '../agent/stack-deltas/table/table-builder.ts';
 import type { SymbolAnswer, SymbolRequest } from '../agent/symbolizer/worker/messages.ts';
 import { createFileWorkers } from '../agent/workers/file-workers.ts';
-import { readUse } from '../agent/workers/process-use.ts';
 import { WorkerClient } from '../agent/workers/worker-client.ts';
 import type { WorkerPool } from '../agent/workers/worker-pool.ts';
 import { toFileKey, toPid } from '../common/base/brand.ts';
@@ -161,7 +160,7 @@ describe.skipIf(missingRights)('the agent beside hostile programs', () => {
     );
     let most = 0;
     const watch = setInterval(() => {
-      most = Math.max(most, readUse(agent.pid)?.residentBytes ?? 0);
+      if (!agent.hasEnded) most = Math.max(most, agent.footprint().residentBytes);
     }, 50);
     try {
       await vi.waitFor(() => expect(agent.log).toContain('sampl'), 30_000);
@@ -177,6 +176,7 @@ describe.skipIf(missingRights)('the agent beside hostile programs', () => {
         for (const run of runs) run.kill('SIGKILL');
       }
       expect(agent.hasEnded).toBe(false);
+      clearInterval(watch);
       const counters = await agent.stop();
       console.log(`agent: up to ${Math.round(most / MIB)} MiB;`, pick(counters, /^(workers|sourceMaps)\./));
       expect(most).toBeLessThan(256 * MIB);

@@ -5,7 +5,7 @@
  * another kind. It has to read again what files it needs: where others wait for a CPU themselves it does not help.
  */
 import { FilePenalties } from './file-penalties.ts';
-import { readUse } from './process-use.ts';
+import { readPrivateBytes } from './process-use.ts';
 import type { WorkKind } from './protocol.ts';
 import { type Borrower, type WorkerOptions, WorkerProcess } from './worker-process.ts';
 
@@ -84,7 +84,7 @@ export class WorkerPool {
   get privateBytes(): number {
     let bytes = 0;
     for (const { pid } of this.#workers)
-      bytes += (pid === undefined ? undefined : readUse(pid)?.privateBytes) ?? 0;
+      bytes += (pid === undefined ? undefined : readPrivateBytes(pid)) ?? 0;
     return bytes;
   }
 

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import { loadNative } from '../base/native.ts';
 import { takeDescriptors } from './descriptors.ts';
-import { isRunnable, readUse } from './process-use.ts';
+import { isRunnable, readPrivateBytes } from './process-use.ts';
 import type { WorkerBegin, WorkerData, WorkerEnd, WorkerReply, WorkKind } from './protocol.ts';
 
 const WALL_TO_CPU = 10;
@@ -176,14 +176,14 @@ export class WorkerProcess {
 
   #look(): void {
     const { pid } = this;
-    const use = pid === undefined ? undefined : readUse(pid);
-    if (pid === undefined || !use) return;
+    const privateBytes = pid === undefined ? undefined : readPrivateBytes(pid);
+    if (pid === undefined || privateBytes === undefined) return;
     const { maxBytes, maxStallMs = MAX_STALL_MS } = this.#options;
     const stalledMs = this.#stalledMs(pid);
-    if (use.privateBytes > maxBytes)
+    if (privateBytes > maxBytes)
       this.#end({
         reason: 'memory',
-        message: `${toMib(use.privateBytes)} MiB of memory; ${toMib(maxBytes)} are allowed`,
+        message: `${toMib(privateBytes)} MiB of memory; ${toMib(maxBytes)} are allowed`,
       });
     else if (stalledMs > maxStallMs)
       this.#end({ reason: 'stalled', message: `it has waited for ${Math.round(stalledMs)} ms` });
