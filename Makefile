@@ -22,10 +22,15 @@ ADDON_INCLUDE := node_modules/node-addon-api
 # NAME-6.1 is for kernels up to that one, which lack a function that NAME calls; deferred-6.18 is for 6.18 alone.
 EVERY_KERNEL := everyframe off-cpu waiting events allocations returns
 BPF_OBJECTS := $(EVERY_KERNEL) $(EVERY_KERNEL:%=%-6.1) deferred deferred-6.18
+NATIVE := $(BPF_OBJECTS:%=%.bpf.o) everyframe.node everyframe-reader supervise worker-launcher
 
-all: $(BPF_OBJECTS:%=build/%.bpf.o) build/everyframe.node build/everyframe-reader build/supervise build/worker-launcher build/otlp.js build/web/index.html dist/.stamp build/show/.stamp build/cli/.stamp build/workers/.stamp build/telemetry/otlp.cjs
+all: $(NATIVE:%=build/%) build/otlp.js build/web/index.html dist/.stamp build/show/.stamp build/cli/.stamp build/workers/.stamp build/telemetry/otlp.cjs
 
-native: $(BPF_OBJECTS:%=$(OUT)/%.bpf.o) $(OUT)/everyframe.node $(OUT)/everyframe-reader $(OUT)/supervise $(OUT)/worker-launcher
+native: $(NATIVE:%=$(OUT)/%)
+
+# For scripts/release.
+list-native:
+	@echo $(NATIVE)
 
 $(OUT)/deferred-6.18.bpf.o: BPF_DEFINES := -DEF_TASK_WORK_IMPL
 $(OUT)/deferred-6.18.bpf.o: BPF_SOURCE := deferred
@@ -137,4 +142,4 @@ build/telemetry/otlp.cjs: dist/.stamp
 clean:
 	rm -rf build dist tsconfig.tsbuildinfo
 
-.PHONY: all native clean
+.PHONY: all native list-native clean

@@ -11,18 +11,6 @@ import { writeShare } from './share.ts';
 /** Minor version of glibc 2: Node's own. */
 const GLIBC = 28;
 const LIBRARIES = ['libstdc++.so.6', 'libgcc_s.so.1'];
-const NATIVE = [
-  ...['everyframe', 'off-cpu', 'waiting', 'events', 'allocations', 'returns'].flatMap((name) => [
-    `${name}.bpf.o`,
-    `${name}-6.1.bpf.o`,
-  ]),
-  'deferred.bpf.o',
-  'deferred-6.18.bpf.o',
-  'everyframe.node',
-  'everyframe-reader',
-  'supervise',
-  'worker-launcher',
-];
 const DEBIAN_SOURCES = ['libbpf', 'elfutils', 'zlib'];
 
 /** @throws Error if a part of it needs more than glibc */
@@ -83,7 +71,8 @@ const sourceOf = (root: string, name: string): string =>
 function copyNative(root: string, target: string, arch: Architecture): void {
   const out = join(root, 'build/release', arch.cpu);
   execFileSync(join(root, 'scripts/release/native.sh'), [arch.cpu, out], { stdio: ['ignore', 2, 2] });
-  for (const name of NATIVE) cpSync(join(out, name), join(target, 'build', name));
+  const names = execFileSync('make', ['-s', 'list-native'], { cwd: root, encoding: 'utf8' });
+  for (const name of names.trim().split(' ')) cpSync(join(out, name), join(target, 'build', name));
   for (const name of LIBRARIES)
     cpSync(join(out, 'lib', name), join(target, 'lib', name), { recursive: true });
 }
