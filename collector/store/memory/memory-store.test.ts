@@ -68,7 +68,13 @@ describe('MemoryStore', () => {
     for (const [i, cpu] of [8191, 65_536, 40_000, -7].entries()) profile.samples[i]!.cpu = cpu;
     store.append(profile);
     const [part] = await store.parts(everything);
-    const { cpus } = await part!.rows({ ...everything, ...EVERYTHING, by: ['cpu'], stepMs: 1, resolutionMs: 1 });
+    const { cpus } = await part!.rows({
+      ...everything,
+      ...EVERYTHING,
+      by: ['cpu'],
+      stepMs: 1,
+      resolutionMs: 1,
+    });
     expect(Array.from(cpus!).slice(0, 4)).toEqual([8191, -1, -1, -1]);
   });
 
