@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, renameSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -56,6 +56,13 @@ test('a file that is replaced has its probes set anew; one that has lost its fun
     expect.stringMatching(/was replaced: .*lib\.so can't be searched .*no ELF file/),
   ]);
   expect(probes.stats.lost).toBe(1);
+
+  // a link to itself: there is no file, as where a file server has gone
+  replaceBy((path) => symlinkSync(library, path));
+  await probes.follow();
+  replaceBy(withLibc);
+  await probes.follow();
+  expect(probes.stats).toMatchObject({ followed: 2, lost: 1 });
   await probes.stop();
 });
 

@@ -184,10 +184,13 @@ function filesOf(spec: ProbeSpec, programs: readonly string[]): string[] {
   return [...byIdentity.values()];
 }
 
-/** '' where there is none. */
+/** '' where there is none, or it can't be looked at. */
 function identityAt(path: string): string {
-  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return stats ? identityOf(stats) : '';
+  try {
+    return identityOf(statSync(path, { bigint: true }));
+  } catch {
+    return '';
+  }
 }
 
 const MAX_TOLD = 5;
