@@ -197,7 +197,10 @@ describe('startCollector', () => {
   it.each([
     [{ tlsCert: '/nowhere' }, /--tls-cert needs --tls-key/],
     [{ tlsKey: '/nowhere' }, /--tls-key needs --tls-cert/],
-    [{ tlsCert: '/nowhere', tlsKey: '/nowhere' }, /can't read \/nowhere, which --tls-cert names: ENOENT/],
+    [
+      { tlsCert: '/nowhere', tlsKey: '/nowhere' },
+      /can't read \/nowhere, which --tls-cert names: there is no such file/,
+    ],
     [{ tlsCert: '/etc/hosts', tlsKey: '/etc/hosts' }, /\/etc\/hosts, which --tls-cert names, is not a PEM/],
     [{ tokenFile: '/etc/hosts' }, /\/etc\/hosts \(--token-file\) must hold one line of 16 or more/],
   ])('says what is wrong with %j', async (access, message) => {

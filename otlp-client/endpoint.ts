@@ -2,6 +2,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import { BadSetting } from '../common/base/bad-setting.ts';
+import { inWords } from '../common/base/system-error.ts';
 import { readSettingFile } from './setting-file.ts';
 
 /** Bundles of certificates are a few hundred KiB. */
@@ -20,7 +21,7 @@ function readNamed(path: string, flag: string): Buffer {
   try {
     return readSettingFile(path, MAX_FILE_BYTES);
   } catch (error) {
-    throw new BadSetting(`can't read ${path}, which --${flag} names: ${(error as Error).message}`);
+    throw new BadSetting(`can't read ${path}, which --${flag} names: ${inWords(error)}`);
   }
 }
 

@@ -93,7 +93,7 @@ describe('reporterOptions', () => {
   });
 
   it.each([
-    [{ tlsCa: 'none.pem' }, /none\.pem, which --tls-ca names.*ENOENT/],
+    [{ tlsCa: 'none.pem' }, /none\.pem, which --tls-ca names: there is no such file/],
     [{ tlsCa: 'headers' }, /headers, which --tls-ca names, is not a PEM certificate/],
     [{ tlsCert: 'a.pem' }, /--tls-cert needs --tls-key/],
     [{ tlsKey: 'a.key' }, /--tls-key needs --tls-cert/],

@@ -16,6 +16,7 @@ import { COLLECTOR_DEFAULTS } from '../../collector/settings/options.ts';
 import { MAX_SYMBOL_FILE_BYTES } from '../../collector/symbols/symbol-files.ts';
 import { ELF_MAGIC, SymbolIntake } from '../../collector/symbols/symbol-intake.ts';
 import { SymbolSources } from '../../collector/symbols/symbol-sources.ts';
+import { inWords } from '../../common/base/system-error.ts';
 import { readableEndings } from '../../common/profile/formats/formats.ts';
 import { addExamples } from '../program/examples.ts';
 import { makeLogger } from '../program/logger.ts';
@@ -122,7 +123,7 @@ function look(path: string): FileToImport {
     if (size > maxBytes) throw new Error(`it has ${size} bytes, and at most ${maxBytes} are taken`);
     return { path, isElf, modifiedMs: Math.floor(mtimeMs) };
   } catch (error) {
-    throw new Error(`${path} can't be imported: ${(error as Error).message}`);
+    throw new Error(`${path} can't be imported: ${inWords(error)}`);
   }
 }
 

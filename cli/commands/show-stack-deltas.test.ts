@@ -65,7 +65,7 @@ describe('show stack-deltas', () => {
   it.each([
     [['--at', '0x'], elf, '--at 0x is not an address: write 0x… or a decimal number'],
     [['--at', '99999999999999999'], elf, /is not an address/],
-    [[], join(folder, 'none'), /^can't open .*none: there is no such file$/],
+    [[], join(folder, 'none'), /^can't open .*none: there is no such file or directory$/],
     [[], folder, /is not a regular file: name an executable or a shared library$/],
     [[], import.meta.filename, /show-stack-deltas.test.ts: no ELF file: it does not start with/],
   ])('says what is wrong in a sentence: %s %s', async (options, path, message) => {

@@ -56,6 +56,8 @@ async function view(file: string, flags: ViewFlags): Promise<void> {
     ...{ grpcListen: FREE_PORT, httpListen: FREE_PORT, pageListen: flags.listen },
     ...{ maxMemoryBytes: STORE_BYTES, maxAgeMs: MAX_AGE_MS },
     logger: makePlainLogger('view'),
+  }).catch((error: Error) => {
+    throw new Error(inWordsOfView(error.message));
   });
   // what everybody on this machine can reach needs no rights
   if (process.getuid?.() === 0) giveUpRoot();
@@ -67,6 +69,15 @@ async function view(file: string, flags: ViewFlags): Promise<void> {
   await signalled;
   await collector.stop();
 }
+
+/** The flag that it has in place of the collector's, and no others of that. */
+const inWordsOfView = (message: string): string =>
+  message
+    .replaceAll('--page-listen', '--listen')
+    .replace(
+      / is beyond this machine,.*/,
+      ' is beyond this machine: view serves this machine alone; `everyframe collector import FILE` gives it to a collector that others reach',
+    );
 
 /** As far as that is possible: `record --view` has given up the right to become another user. */
 function giveUpRoot(): void {

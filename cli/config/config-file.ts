@@ -7,6 +7,7 @@ import { BadSetting } from '../../common/base/bad-setting.ts';
 import { closestNames } from '../../common/base/closest-names.ts';
 import { type Setting, settingName } from '../../common/base/setting.ts';
 import type { Environment, SettingLayer } from '../../common/base/setting-layers.ts';
+import { inWords } from '../../common/base/system-error.ts';
 import { readSettingFile } from '../../otlp-client/setting-file.ts';
 import { isOtelCollectorConfig, settingsOfOtelCollector } from './otel-collector-config.ts';
 import {
@@ -43,7 +44,7 @@ export function readConfigFile(path: string, env: Environment, wrong?: string[])
   try {
     text = readSettingFile(path, MAX_YAML_BYTES).toString('utf8');
   } catch (error) {
-    throw new BadSetting(`can't read ${path}: ${(error as Error).message}`);
+    throw new BadSetting(`can't read ${path}: ${inWords(error)}`);
   }
   return parseConfig(text, path, env, wrong);
 }
@@ -71,7 +72,7 @@ function readSecret(path: string): string {
   try {
     return readSettingFile(path, MAX_SECRET_BYTES).toString('utf8');
   } catch (error) {
-    throw new Error(`can't read ${path}: ${(error as Error).message}`);
+    throw new Error(`can't read ${path}: ${inWords(error)}`);
   }
 }
 

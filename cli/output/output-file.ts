@@ -16,6 +16,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { inWords } from '../../common/base/system-error.ts';
 import type { Written } from '../../common/profile/formats/formats.ts';
 
 export const STDOUT = '-';
@@ -56,6 +57,8 @@ export function checkOutputFile(file: string, { force }: OutputFlags, inputs: re
     accessSync(stats && !stats.isFile() ? file : dirname(stats ? realpathSync(file) : file), constants.W_OK);
     if (stats?.isFile() && force) accessSync(file, constants.W_OK);
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT')
+      throw new Error(`${file} can't be written: there is no directory ${dirname(file)}`);
     throw cannotWrite(file, error);
   }
   if (!stats) return;
@@ -73,7 +76,7 @@ function isSame(input: string, { dev, ino }: Stats): boolean {
 }
 
 const cannotWrite = (file: string, error: unknown): Error =>
-  new Error(`${file === STDOUT ? 'standard output' : file} can't be written: ${(error as Error).message}`);
+  new Error(`${file === STDOUT ? 'standard output' : file} can't be written: ${inWords(error)}`);
 
 /** @throws Error that names the file and says why it can't be written; then what was there is as it was */
 export async function writeOutput(

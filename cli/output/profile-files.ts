@@ -8,6 +8,7 @@ import { createGunzip } from 'node:zlib';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { makePage, makeSvg } from '../../collector/api/pictures.ts';
 import { parseBytes } from '../../common/base/size.ts';
+import { inWords } from '../../common/base/system-error.ts';
 import {
   checkFormat,
   formatByContent,
@@ -201,10 +202,10 @@ async function readFile(fileName: string, { from, maxMemory }: ReadFlags): Promi
   try {
     return await readAll(unpacked(chunksOf(fileName), fileName), fileName, { from, limits }, reading);
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
+    const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;
     const failed = code.startsWith('Z_') ? 'unpacked' : 'read';
-    throw new Error(`${nameOf(fileName)} can't be ${failed}: ${message}`);
+    throw new Error(`${nameOf(fileName)} can't be ${failed}: ${inWords(error)}`);
   }
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Command, Help, type Option } from 'commander';
 import { packageRoot } from '../../agent/base/package-root.ts';
 import { excerpt } from '../../common/base/printable.ts';
+import { inWords } from '../../common/base/system-error.ts';
 import { AGENT_FLAG_NAMES, asDropIn, normaliseDashes } from './drop-in.ts';
 import { addExamples } from './examples.ts';
 import { endOnFaults, ignoreLostErrors } from './faults.ts';
@@ -65,7 +66,7 @@ export async function runProgram(program: Command, register: () => Promise<void>
   // `everyframe show … | head` ends when head has seen enough
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
-    console.error(`everyframe: standard output can't be written: ${error.message}`);
+    console.error(`everyframe: standard output can't be written: ${inWords(error)}`);
     process.exit(1);
   });
   const tell = (text: string): void => console.error(`everyframe: ${linesOf(text).join('\n')}`);

@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import type { Command } from 'commander';
+import { inWords } from '../../common/base/system-error.ts';
 import { readCertificates, systemAuthorities } from '../../otlp-client/endpoint.ts';
 import { readSettingFile } from '../../otlp-client/setting-file.ts';
 
@@ -100,7 +101,7 @@ function authorization(collector: CollectorFlags): Record<string, string> {
   try {
     return { authorization: `Bearer ${readSettingFile(path, MAX_TOKEN_BYTES).toString('utf8').trim()}` };
   } catch (error) {
-    throw new Error(`can't read ${path}, which ${namer} names: ${(error as Error).message}`);
+    throw new Error(`can't read ${path}, which ${namer} names: ${inWords(error)}`);
   }
 }
 

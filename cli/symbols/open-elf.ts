@@ -1,6 +1,7 @@
 import { closeSync } from 'node:fs';
 import { fdSource } from '../../agent/files/fd-source.ts';
 import { openRegular } from '../../agent/files/open-regular.ts';
+import { inWords } from '../../common/base/system-error.ts';
 import { type ElfFile, parseElf } from '../../common/elf/elf.ts';
 
 /** Runs `use` with an ELF file that a person named; errors say which file it is about. */
@@ -22,7 +23,7 @@ function openNamed(path: string): number {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === undefined) throw new Error(`${message}: name an executable or a shared library`);
     const hint = code === 'EACCES' ? ': run as a user who may, or as root' : '';
-    throw new Error(`can't open ${path}: ${code === 'ENOENT' ? 'there is no such file' : message}${hint}`);
+    throw new Error(`can't open ${path}: ${inWords(error)}${hint}`);
   }
 }
 

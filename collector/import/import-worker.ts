@@ -5,7 +5,12 @@
 import { writeFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
-import { readProfiles } from '../../common/profile/formats/formats.ts';
+import {
+  formatByContent,
+  isNamedByFormat,
+  type ReadOptions,
+  readProfiles,
+} from '../../common/profile/formats/formats.ts';
 import { encodeOtlp } from '../../common/profile/otlp/otlp-encode.ts';
 import { yieldToOthers } from '../workers/yield-to-others.ts';
 import { MAX_IMPORTED_BYTES } from './limits.ts';
@@ -17,11 +22,16 @@ export interface ImportFile {
 }
 
 const MAX_UNPACKED_BYTES = 256 * 2 ** 20;
+const SNIFF_BYTES = 1 << 16;
 const STDOUT = 1;
+/** What `report` and `convert` say; here no flag does. */
+const FLAG_ADVICE = /--from FORMAT says what it is/;
+const NAME_ADVICE = "give it a name with its format's ending, such as .pb.gz or .folded";
 
 function read({ fileName, placement }: ImportFile, bytes: Uint8Array): Uint8Array {
   const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
-  const { profiles } = readProfiles(fileName, isGzip ? unpack(fileName, bytes) : bytes);
+  const plain = isGzip ? unpack(fileName, bytes) : bytes;
+  const { profiles } = readProfiles(fileName, plain, formatOf(fileName, plain));
   placeProfiles(profiles, placement);
   if (profiles.every(({ samples }) => samples.length === 0)) throw new Error(`${fileName} holds no samples`);
   const encoded = encodeOtlp(profiles, { scopeName: 'everyframe', scopeVersion: '' });
@@ -30,6 +40,12 @@ function read({ fileName, placement }: ImportFile, bytes: Uint8Array): Uint8Arra
       `${fileName} holds ${encoded.length} bytes of stacks and samples: at most ${MAX_IMPORTED_BYTES} are taken, cut it by time`,
     );
   return encoded;
+}
+
+/** By its content, where its name says nothing. */
+function formatOf(fileName: string, bytes: Uint8Array): ReadOptions {
+  if (isNamedByFormat(fileName)) return {};
+  return { from: formatByContent(fileName, bytes.subarray(0, SNIFF_BYTES)), isGuess: true };
 }
 
 /** Here and not in the readers, which take what a person's own command gives them. */
@@ -52,5 +68,5 @@ const bytes = await buffer(process.stdin);
 try {
   write(0, read(JSON.parse(process.argv[2]!) as ImportFile, bytes));
 } catch (error) {
-  write(1, Buffer.from((error as Error).message));
+  write(1, Buffer.from((error as Error).message.replace(FLAG_ADVICE, NAME_ADVICE)));
 }

@@ -15,6 +15,11 @@ it('reads a file as a request, stacks as deep as those of files included', async
   expect([rejected, counts]).toEqual([0, [3, 4, 2]]);
 });
 
+it('takes a file whose name says nothing by its content', async () => {
+  const { profiles } = decodeOtlp(await read('noext', 'p;main;f 3\n'));
+  expect(profiles.flatMap(({ samples }) => samples.map(({ value }) => value))).toEqual([3]);
+});
+
 it('outlives a reader that comes to the limit of its heap, or holds too much besides it', async () => {
   const many = Buffer.from(`[${'{},'.repeat(2_000_000)}{}]`);
   const inHeap = read('a.json', many, { heapMiB: 40, residentMiB: 2000 });
@@ -25,6 +30,10 @@ it('outlives a reader that comes to the limit of its heap, or holds too much bes
 
 it('says what is wrong with a file', async () => {
   await expect(read('a.folded', '')).rejects.toThrow('a.folded');
+  await expect(read('a.pb.gz', '')).rejects.toThrow('a.pb.gz is empty');
+  await expect(read('passwd', 'root:x:0\n')).rejects.toThrow(
+    /^passwd looks like no format that can be read \(pprof, .*\): give it a name with its format's ending/,
+  );
   await expect(read('a.pb.gz', gzipSync('x').subarray(0, 12))).rejects.toThrow("a.pb.gz can't be unpacked");
   const bomb = gzipSync(Buffer.alloc(300 * 2 ** 20), { level: 1 });
   await expect(read('a.pb.gz', bomb)).rejects.toThrow('unpacks to more than 268435456 bytes');

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Server as NetServer, Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
+import { inWords } from '../../common/base/system-error.ts';
 import { readSettingFile } from '../../otlp-client/setting-file.ts';
 
 export interface Tls {
@@ -199,7 +200,7 @@ function readSetting(flag: string, path: string): Buffer {
   try {
     return readSettingFile(path, MAX_SETTING_BYTES);
   } catch (error) {
-    throw new Error(`can't read ${path}, which --${flag} names: ${(error as Error).message}`);
+    throw new Error(`can't read ${path}, which --${flag} names: ${inWords(error)}`);
   }
 }
 

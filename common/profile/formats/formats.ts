@@ -148,6 +148,8 @@ export class ProfileReading {
   readonly #fileName: string;
   readonly #title: string;
   readonly #advice: string;
+  readonly #mayBeEmpty: boolean;
+  #isEmpty = true;
   readonly #budget: ReadBudget;
   readonly #reader: Reader;
 
@@ -158,16 +160,20 @@ export class ProfileReading {
     this.#title = endings[0]!;
     this.#advice = isGuess ? '. It was taken for one by its content: --from FORMAT says what it is' : '';
     this.#budget = new ReadBudget(limits);
+    this.#mayBeEmpty = read === textReader || read === perfReader;
     this.#reader = read(this.#budget);
   }
 
   /** @throws Error that names the file and what is wrong with it; ReadLimitError */
   push(chunk: Uint8Array): void {
+    this.#isEmpty &&= chunk.length === 0;
     this.#try(() => this.#reader.push(chunk));
   }
 
   /** @throws as {@link push} */
   finish(): ProfileFile {
+    // a text without a line is a recording without a sample
+    if (this.#isEmpty && !this.#mayBeEmpty) throw new Error(`${this.#fileName} is empty`);
     return this.#try(() => {
       const file = this.#reader.finish();
       return { ...file, profiles: cutDeepStacks(file.profiles, this.#budget) };
