@@ -40,3 +40,17 @@ it('takes of several files the type that is asked for, and says nothing of other
   expect(stderr).not.toHaveBeenCalled();
   stderr.mockRestore();
 });
+
+it('says how an output is written that was given as if it were an input', async () => {
+  const input = write('c.otlp', 10n);
+  const convert = (...args: string[]): Promise<unknown> => {
+    const program = new Command();
+    registerConvert(program);
+    return program.parseAsync(['convert', ...args], { from: 'user' });
+  };
+  const output = join(folder, 'c.folded');
+  await expect(convert(input, output)).rejects.toThrow(
+    `-o OUT is missing: where to write, as in everyframe convert ${input} -o ${output}`,
+  );
+  await expect(convert(input)).rejects.toThrow(`everyframe convert ${input} -o profile.html`);
+});

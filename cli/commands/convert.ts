@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { readableEndings } from '../../common/profile/formats/formats.ts';
 import { mergeSets } from '../../common/profile/model/merge.ts';
@@ -23,7 +24,7 @@ export function registerConvert(program: Command): void {
     .command('convert')
     .description('write a profile in another format; several become one')
     .argument('<IN...>', `${readableEndings()}, packed with gzip or not; - is standard input`)
-    .requiredOption('-o, --output <OUT>', OUTPUT_HELP)
+    .option('-o, --output <OUT>', OUTPUT_HELP)
     .action(convert);
   addExamples(addWriteFlags(addReadFlags(command)), [
     ['everyframe convert profile.pb.gz -o profile.html', 'a page that opens without a network'],
@@ -33,7 +34,17 @@ export function registerConvert(program: Command): void {
   ]);
 }
 
+/** An output that was written as if it were the last input. */
+function requireOutput(inputs: readonly string[], { output }: Partial<WriteFlags>): void {
+  if (output !== undefined) return;
+  const last = inputs.at(-1)!;
+  const isMeant = inputs.length > 1 && !existsSync(last);
+  const example = [...(isMeant ? inputs.slice(0, -1) : inputs), '-o', isMeant ? last : 'profile.html'];
+  throw new Error(`-o OUT is missing: where to write, as in everyframe convert ${example.join(' ')}`);
+}
+
 async function convert(inputs: string[], flags: ReadFlags & WriteFlags): Promise<void> {
+  requireOutput(inputs, flags);
   ensureHeap(flags);
   checkOutput(flags, inputs);
   const sets: ProfileSet[] = [];

@@ -6,6 +6,7 @@ const COMMANDS = ['run', 'agent', 'record', 'report', 'support-bundle'];
 it.each([
   ['recrod', '"recrod" is not a command (is record meant?): everyframe --help lists them'],
   ['bundle', '"bundle" is not a command (is support-bundle meant?): everyframe --help lists them'],
+  ['version', '"version" is not a command (is --version meant?): everyframe --help lists them'],
   ['xyzzy', '"xyzzy" is not a command: everyframe --help lists them'],
 ])('%s', (typed, message) => {
   expect(noCommand(typed, COMMANDS).message).toBe(message);

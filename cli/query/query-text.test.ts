@@ -13,6 +13,13 @@ it('says how much a list stands on, and what it leaves out', () => {
   ]);
 });
 
+it('says why a list is empty though there are samples', () => {
+  expect(topText({ ...BASIS, functionCount: 0, functions: [] }).at(-1)).toMatch(
+    /^no function is left: --transform/,
+  );
+  expect(topText({ ...BASIS, samples: 0, functionCount: 0, functions: [] })).toHaveLength(2);
+});
+
 const TREE = {
   strings: ['all', 'a', 'b', 'c'],
   frames: { name: [0, 1, 2, 3] },

@@ -73,7 +73,9 @@ export function topText(answer: Basis & { functionCount: number; functions: Func
       `${percent(self, answer.samples)} ${percent(total, answer.samples)}  ${shorten(name)}${fileOf(mapping)}`,
   );
   const more = leftOut(answer.functionCount - rows.length, 'functions');
-  return [describeBasis(answer), '  self  total  function', ...rows, ...more];
+  const isNoneLeft = rows.length === 0 && answer.samples > 0;
+  const none = isNoneLeft ? ['no function is left: --transform takes all of them out'] : [];
+  return [describeBasis(answer), '  self  total  function', ...rows, ...more, ...none];
 }
 
 /** All stacks; transforms such as `idle=hide` may have left some out. */
