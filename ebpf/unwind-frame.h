@@ -238,6 +238,14 @@ static __always_inline bool may_change_stack(const struct ef_rule *rule)
 		rule->cfa_reg & EF_RULE_INTERRUPTED);
 }
 
+/* With the return address in a register, as in vfork(); or in a record that the caller has made room for, at the CFA or
+ * above it: libffi on arm64. */
+static __always_inline bool may_be_empty(const struct ef_rule *rule)
+{
+	return rule->ra_kind == EF_VALUE_REGISTER ||
+	       (!RETURN_ADDRESS_ON_STACK && rule->ra_kind == EF_VALUE_CFA && rule->ra_offset >= 0);
+}
+
 static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule *rule)
 {
 	u64 cfa = 0, pc = 0;
@@ -247,12 +255,11 @@ static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule 
 	int marker = compute_cfa(s, rule, &cfa);
 	if (marker)
 		return cut(s, marker);
-	bool in_register = rule->ra_kind == EF_VALUE_REGISTER;
 	/* the frame-pointer rule, and a CFA that is loaded, are for code that runs on another stack than its caller, which
-	 * may lie below; with the return address in a register the frame may be empty, as in vfork() */
-	if ((in_register ? cfa < s->state.sp : cfa <= s->state.sp) && !may_change_stack(rule))
+	 * may lie below */
+	if ((may_be_empty(rule) ? cfa < s->state.sp : cfa <= s->state.sp) && !may_change_stack(rule))
 		return cut(s, EF_MARKER_NO_PROGRESS);
-	if (in_register) {
+	if (rule->ra_kind == EF_VALUE_REGISTER) {
 		if (!s->is_leaf)
 			return cut(s, EF_MARKER_REGISTER);
 		pc = s->state.leaf.by_dwarf_number[rule->ra_offset & (EF_REGISTERS - 1)];
