@@ -41,7 +41,8 @@ export class Importer {
   readonly #store: Pick<Store, 'append' | 'busy' | 'commit'>;
   readonly #now: () => number;
   readonly #recent: RecentRequests<ImportResult>;
-  #running = 0;
+  /** By what identifies them. */
+  readonly #underWay = new Map<string, Promise<ImportResult>>();
 
   constructor(store: Pick<Store, 'append' | 'busy' | 'commit'>, now: () => number) {
     this.#store = store;
@@ -57,23 +58,29 @@ export class Importer {
   async import(bytes: Uint8Array, options: ImportOptions): Promise<ImportResult> {
     const { fileName, endMs } = options;
     const id = requestId(`${fileName}\0${endMs}\0`, bytes);
-    const known = this.#recent.answerTo(id);
-    if (known !== undefined) return { ...known, samples: 0, repeated: true };
-    if (this.#running >= MAX_AT_A_TIME)
+    const underWay = this.#underWay.get(id);
+    const known = this.#recent.answerTo(id) ?? (underWay && (await underWay));
+    const result = known ? { ...known, samples: 0, repeated: true } : await this.#begin(id, bytes, options);
+    await this.#store.commit().catch(({ message }: Error) => {
+      throw new ImportUnwrittenError(
+        `${fileName} is in memory, and is stored once that works again; until then it is lost if the collector ends: ${message}`,
+      );
+    });
+    return result;
+  }
+
+  #begin(id: string, bytes: Uint8Array, options: ImportOptions): Promise<ImportResult> {
+    if (this.#underWay.size >= MAX_AT_A_TIME)
       throw new ImportBusyError('other files are being imported: try again in a few seconds');
-    this.#running++;
-    try {
-      const result = this.#add(fileName, await this.#read(bytes, options));
-      this.#recent.note(id, result);
-      await this.#store.commit().catch(({ message }: Error) => {
-        throw new ImportUnwrittenError(
-          `${fileName} is in memory, and is stored once that works again; until then it is lost if the collector ends: ${message}`,
-        );
-      });
-      return result;
-    } finally {
-      this.#running--;
-    }
+    const result = this.#take(id, bytes, options).finally(() => this.#underWay.delete(id));
+    this.#underWay.set(id, result);
+    return result;
+  }
+
+  async #take(id: string, bytes: Uint8Array, options: ImportOptions): Promise<ImportResult> {
+    const result = this.#add(options.fileName, await this.#read(bytes, options));
+    this.#recent.note(id, result);
+    return result;
   }
 
   async #read(bytes: Uint8Array, { fileName, endMs, fallbackEndMs }: ImportOptions): Promise<Decoded> {
