@@ -1,4 +1,5 @@
-import { afterEach, expect, it } from 'vitest';
+import { Server } from 'node:net';
+import { afterEach, expect, it, vi } from 'vitest';
 import { type HealthServer, startHealthServer } from './health-server.ts';
 
 const open: HealthServer[] = [];
@@ -38,4 +39,15 @@ it('says which flag is wrong', async () => {
   const first = await startHealthServer('127.0.0.1:0', health);
   open.push(first);
   await expect(startHealthServer(first.address, health)).rejects.toThrow(/EADDRINUSE/);
+});
+
+it('goes on where a connection could not be accepted', async () => {
+  const listen = vi.spyOn(Server.prototype, 'listen');
+  const get = await start();
+  (listen.mock.contexts[0] as Server).emit(
+    'error',
+    Object.assign(new Error('accept ENFILE'), { syscall: 'accept' }),
+  );
+  listen.mockRestore();
+  expect(await get('/healthz')).toEqual([200, 'ok\n']);
 });

@@ -34,6 +34,8 @@ export async function startHealthServer(text: string, health: Health): Promise<H
   try {
     const address = parseListenAddress(text);
     const port = await listenOn(server, address);
+    // a connection that can't be accepted is one that has no answer
+    server.on('error', () => {});
     return { address: formatAddress({ ...address, port }), close: () => stop(server) };
   } catch (error) {
     throw new BadSetting(`--metrics-address ${text}: ${(error as Error).message}`);
