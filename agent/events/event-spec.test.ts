@@ -56,6 +56,8 @@ describe('what is not an event is told, with what to write', () => {
     ['tracepoint:kmem:kmalloc,value=', /value=FIELD/],
     ['uprobe:a:b+9999999999', /uprobe:PATH/],
     ['uretprobe:libc', /uretprobe:PATH:SYMBOL/],
+    ['uprobe:libc:read,if=arg0==0x10000000000000000', /64 bits/],
+    ['uprobe:libc:read,if=arg0>-9223372036854775809', /64 bits/],
     ['uprobe:libc:read,value=arg', /value=arg0/],
     ['usdt:a:b:c,value=x', /value=arg0/],
     ['malloc:', /malloc:PATH/],

@@ -222,4 +222,9 @@ function readSettings(settings: string): FieldSettings {
   return { value, unit, filter };
 }
 
-const toBigInt = (text: string): bigint => (text.startsWith('-') ? -BigInt(text.slice(1)) : BigInt(text));
+/** Of 64 bits, signed or not. */
+function toBigInt(text: string): bigint {
+  const number = text.startsWith('-') ? -BigInt(text.slice(1)) : BigInt(text);
+  if (number >= -(1n << 63n) && number < 1n << 64n) return number;
+  throw new BadEvent(`no field of an event is ${text}: numbers have 64 bits at most`);
+}
