@@ -100,6 +100,17 @@ it('goes on after an interval that could not be made into a profile, which is re
   expect(intervals.stats.reported).toBe(2);
 });
 
+it('goes on after a beginning that failed, and says so to who began', async () => {
+  const { seen, intervals } = setUp();
+  const begin = (): void => {
+    throw new Error('no map');
+  };
+  await expect(intervals.beginAnew(begin)).rejects.toThrow('no map');
+  seen.waiting = 1;
+  await intervals.flush();
+  expect(seen.pushed).toBe(1);
+});
+
 it('ends an interval early that is full, and is late when its profile takes longer than the interval', async () => {
   const { seen, intervals, onMake } = setUp();
   seen.waiting = 29_999;

@@ -63,14 +63,18 @@ export class Intervals {
 
   /** Ends the interval now. */
   flush(): Promise<void> {
-    this.#flushing = this.#flushing.then(() => this.#flush());
-    return this.#flushing;
+    return this.#inTurn(() => this.#flush());
   }
 
   /** As {@link flush}; what `begin` does comes before anything else is handed on. */
   beginAnew(begin: () => void): Promise<void> {
-    this.#flushing = this.#flushing.then(() => this.#flush()).then(begin);
-    return this.#flushing;
+    return this.#inTurn(() => this.#flush().then(begin));
+  }
+
+  #inTurn(act: () => Promise<void>): Promise<void> {
+    const done = this.#flushing.then(act);
+    this.#flushing = done.catch(() => {});
+    return done;
   }
 
   flushIfFull(): void {
