@@ -91,12 +91,15 @@ export class OffCpu implements Follower {
   }
 
   async follow(runtimes: readonly SamplerPart[], share: NativeBpfObject): Promise<void> {
-    if (!this.#object) return;
-    const wider = await loaded(openWaitSampler(this.#open, runtimes, [share, this.#object]));
+    const object = this.#object;
+    if (!object) return;
+    const wider = await loaded(openWaitSampler(this.#open, runtimes, [share, object]));
+    // stopped meanwhile
+    if (!this.#object) return wider.close();
     putInSlot(this.#native, wider.mapFd('wait_samplers'), 0, wider.programFd('take_wait'));
     this.#sampler?.close();
     this.#sampler = wider;
-    await this.#orWithout(() => this.#waiting?.follow(runtimes, [share, this.#object!]));
+    await this.#orWithout(() => this.#waiting?.follow(runtimes, [share, object]));
   }
 
   /** From now on waits are counted. */
