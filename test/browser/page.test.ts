@@ -417,6 +417,30 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     expect(await text('.legend')).toMatch(/native 40\.0 %[\s\S]*JavaScript 40\.0 %[\s\S]*kernel 20\.0 %/);
   });
 
+  it('shows the chosen tab where the screen is narrower than all of them', async () => {
+    await push(TEXT);
+    await page.setViewportSize({ width: 390, height: 844 });
+    try {
+      await open('#view=health');
+      const isShown = async (name: string): Promise<boolean> => {
+        const { x, width } = (await tab(name).boundingBox())!;
+        return x >= 0 && x + width <= 390;
+      };
+      await expect.poll(() => isShown('Health')).toBe(true);
+      expect(await isShown('Icicle')).toBe(false);
+      await tab('Health').press('Home');
+      await expect.poll(() => isShown('Icicle')).toBe(true);
+    } finally {
+      await page.setViewportSize({ width: 1280, height: 800 });
+    }
+  });
+
+  it('names a type of which nothing is left as it does with something of it', async () => {
+    await push(TEXT);
+    await open('#where=process%3Dnosuch');
+    await expect.poll(() => page.getByLabel('Type of samples').innerText()).toMatch(/^CPU: none/);
+  });
+
   it('lists functions, and shows who calls one and what it calls', async () => {
     await push(TEXT);
     await open('#view=top');

@@ -1,4 +1,4 @@
-import { useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { VIEWS, type ViewName } from '../state/url-state.ts';
 
 const TITLES: Record<ViewName, { label: string; title: string }> = {
@@ -23,6 +23,11 @@ interface Properties {
 /** The ways to look at the shown time; arrow keys go from one to the next. */
 export function Tabs({ view, onView }: Properties) {
   const list = useRef<HTMLDivElement>(null);
+  // on a narrow screen they are a line that is longer than the screen
+  useLayoutEffect(() => {
+    const tab = list.current!.querySelector<HTMLElement>(`#tab-${view}`)!;
+    list.current!.scrollLeft = tab.offsetLeft - (list.current!.clientWidth - tab.offsetWidth) / 2;
+  }, [view]);
   const onKeyDown = (event: KeyboardEvent): void => {
     const at = VIEWS.indexOf(view);
     const last = VIEWS.length - 1;

@@ -21,7 +21,7 @@ export function TypeChoice({ types, shown, onType }: Properties) {
         value={shown}
         onChange={(event) => onType(event.currentTarget.value)}
       >
-        {!isThere && <option value={shown}>{shown}: none</option>}
+        {!isThere && <option value={shown}>{nameOf(shown)}: none</option>}
         {types.map((type) => (
           <option key={type.name} value={type.name} title={titleOf(type)}>
             {labelOf(type)}
@@ -39,6 +39,9 @@ const NAMES: Readonly<Record<string, string>> = {
   [WALL_TIME]: 'Wall',
   [THREAD_TIME]: 'Threads by state',
 };
+
+/** Of a type of which there is nothing. */
+const nameOf = (name: string): string => (name === 'cpu' ? 'CPU' : (NAMES[name] ?? name));
 
 /** The sample type alone says most; two of one name are told apart by the whole name. */
 function labelOf(type: TypesAnswer['types'][number]): string {

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { formatShare, plural } from '../../../common/flame/format.ts';
+import { valueFormatter } from '../../../common/profile/model/value-format.ts';
 import type { LanesAnswer } from '../../api/types.ts';
 import { ask } from '../state/questions.ts';
 import { useAnswer } from '../state/use-answer.ts';
@@ -13,8 +14,7 @@ import { Waiting } from './waiting.tsx';
 
 const STEPS = 600;
 const MAX_THREADS = 100;
-/** Seconds, with two digits behind the point where they are few. */
-const seconds = (ns: number): string => `${(ns / 1e9).toFixed(ns < 1e11 ? 2 : 0)} s`;
+const { cell: timeText } = valueFormatter({ type: '', unit: 'nanoseconds' });
 
 /** Lanes of threads over time, coloured by what each did; a click shows the stack. */
 export function ThreadsView({ state, isLive, timeline, change, announce }: ViewProperties) {
@@ -112,7 +112,7 @@ function Key({ answer: { states, threads } }: { answer: LanesAnswer }) {
         totals[i] === 0 ? null : (
           <li key={state}>
             <span class="swatch" style={{ background: stateColour(state, dark) }} aria-hidden="true" />{' '}
-            {stateLabel(state)} <span class="soft">{seconds(totals[i]!)}</span>
+            {stateLabel(state)} <span class="soft">{timeText(totals[i]!)}</span>
           </li>
         ),
       )}
