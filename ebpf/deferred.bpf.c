@@ -8,7 +8,7 @@
  * An object of its own, since no older kernel takes a program with a callback, and loaded when a stack was cut for want
  * of a page: docs/decisions/bpf/stack-page-faults.md.
  */
-/* A stack of calls has 8 frames, of which the callback and unwind_again() are two here. */
+/* The verifier allows 8 frames of calls; the callback and unwind_again() are two of them here. */
 #define UNWIND_STEPS_LINKAGE static __always_inline
 #include "process.h"
 #include "send.h"
@@ -62,7 +62,7 @@ extern int bpf_task_work_schedule_resume(struct task_struct *task, struct bpf_ta
 extern void bpf_preempt_disable(void) __ksym;
 extern void bpf_preempt_enable(void) __ksym;
 
-/* Whether to touch it does no more than wait for a page: devices and memory that another process hands out are left
+/* True where touching the page does no more than wait for it: devices, and memory that another process hands out, are left
  * alone. */
 static __always_inline bool can_touch(struct ef_scratch *s)
 {
@@ -115,7 +115,7 @@ static __always_inline bool is_too_late(const struct ef_deferred *d)
 	return KERNEL_WORD(task, task_struct, mm) != d->state.mm || now.exec_id != d->sample.process.exec_id;
 }
 
-/* Unwinds once more. Returns 1 when the sample is out, 0 if a page more is to be touched; `is_last`: there won't be. */
+/* Unwinds once more. Returns 1 when the sample is out, 0 if another page is to be touched, which is never so if `is_last`. */
 __noinline int unwind_again(u32 index, u32 is_last)
 {
 	struct ef_scratch *s = get_scratch();
@@ -161,8 +161,8 @@ static int complete(struct bpf_map *map, void *key, void *value)
 	return 0;
 }
 
-/* The first place of this CPU that is free; only half of them are for threads that are in the kernel, since they may
- * stay there for days. */
+/* The first free place of this CPU. Threads that are in the kernel may stay there for days: they get half of the places at
+ * most. */
 static __always_inline struct ef_deferred *find_place(struct ef_scratch *s)
 {
 	u32 first = s->sample.cpu * EF_DEFERRED_PER_CPU,

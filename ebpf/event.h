@@ -9,7 +9,7 @@
 
 #include "source.h"
 
-/* What is jumped to is replaced as the sampler is. */
+/* The programs that take the stack; replaced as the sampler is. */
 #define TAKERS(name) \
 	struct { \
 		__uint(type, BPF_MAP_TYPE_PROG_ARRAY); \
@@ -51,7 +51,7 @@ static __always_inline void count_event(u64 value)
 	add_to_total(EF_EVENT_TOTAL_VALUES, value);
 }
 
-/* Of the thread that runs: not the idle task, and one of the chosen processes. */
+/* True where the running thread is not the idle task, and of a chosen process. */
 static __always_inline bool is_of_interest(void)
 {
 	u64 pid_tgid = bpf_get_current_pid_tgid();
@@ -59,7 +59,7 @@ static __always_inline bool is_of_interest(void)
 	return (pid_tgid || config.send_idle) && is_chosen(pid_tgid >> 32);
 }
 
-/* Whoever is jumped to finishes the sample. */
+/* Begins a sample; the program that is jumped to finishes it. */
 static __always_inline bool begin_event_sample(u32 origin, u64 value)
 {
 	if (!begin_unknown_sample(origin, value))
@@ -69,7 +69,7 @@ static __always_inline bool begin_event_sample(u32 origin, u64 value)
 	return 1;
 }
 
-/* The sample that was begun by whoever jumped. */
+/* The sample that was begun by the program that jumped here. */
 static __always_inline struct ef_scratch *go_on_with_sample(void)
 {
 	struct ef_scratch *s = get_scratch();
@@ -79,7 +79,7 @@ static __always_inline struct ef_scratch *go_on_with_sample(void)
 	return s;
 }
 
-/* Nobody was there to jump to. */
+/* There was no program to jump to. */
 static __always_inline int give_event_up(void)
 {
 	struct ef_scratch *s = get_scratch();

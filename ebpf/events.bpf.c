@@ -40,7 +40,7 @@ static __always_inline u64 narrow(u64 word, const volatile struct ef_event_field
 	return field->is_signed ? (u64)((s64)(word << unused) >> unused) : word << unused >> unused;
 }
 
-/* Of the word that is the argument; false where it can't be read. */
+/* Reads the field of the argument `word`; false where it can't be read. */
 static __always_inline bool read_field(u64 word, const volatile struct ef_event_field *field, u64 *value)
 {
 	if (field->kind == EF_EVENT_FIELD_MEMBER &&
@@ -52,7 +52,7 @@ static __always_inline bool read_field(u64 word, const volatile struct ef_event_
 	return 1;
 }
 
-/* A sample of the event is begun; whoever is jumped to finishes it. */
+/* Begins a sample of the event; the program that is jumped to finishes it. */
 static __always_inline bool begin_event(u64 value)
 {
 	if (!is_valid_value(value))
@@ -83,7 +83,7 @@ int take_perf_event(struct bpf_perf_event_data *ctx)
 	return 0;
 }
 
-/* By an instruction of its own for each: clang would add to the pointer, which the verifier refuses. */
+/* Each register is read by an instruction of its own: clang would add to the pointer, which the verifier refuses. */
 #define USER_REGISTER(number, member) \
 	case number: \
 		asm volatile("%0 = *(u64 *)(%1 + %2)" \
@@ -233,7 +233,7 @@ static __always_inline u64 excess(u64 wanted, u64 had)
 	return wanted > had ? wanted - had : 0;
 }
 
-/* Bytes by which the system call asks that the program's own memory grows. What can't be touched is none: it is a reservation. */
+/* Bytes that the system call asks for as the program's own memory. Memory that can't be touched is a reservation: none. */
 static __always_inline u64 asked_growth(const struct ef_user_regs *regs, long number)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();

@@ -36,7 +36,7 @@ struct ef_mapping {
 #define EF_MAPPINGS 4
 /* Words of a thread in which glibc's table of keys is looked for, where its place is not known */
 #define GLIBC_KEYS_WORDS 64
-/* What walks a stack does so many rounds in a function of its own, and calls that in a loop. */
+/* A walk over a stack does so many rounds in a function of its own, which it calls in a loop. */
 #define FRAMES_AT_A_TIME 32
 
 struct ef_registers {
@@ -93,9 +93,9 @@ struct ef_scratch {
 	u32 found_callee_saved;
 	/* past a signal frame all registers are known, as in a leaf */
 	u32 found_all;
-	/* marker of the frame that was passed by its frame pointer, until its caller proves to be code */
+	/* a frame was passed by its frame pointer: the marker for it if its caller proves not to be code */
 	u32 marker_if_guess_fails;
-	/* that marker as long as sp is only known not to lie above the stack pointer, 0: sp is the stack pointer */
+	/* sp may lie below the stack pointer, but not above it: the marker for a rule that needs sp; 0: sp is right */
 	u32 marker_if_sp_unknown;
 	u32 is_unwound;
 	u64 trampoline; /* of return probes: see return-probes.h */
@@ -166,7 +166,7 @@ struct {
 } SCRATCH SEC(".maps");
 #endif
 
-/* What is not in memory now may be, once the thread itself has touched it: see deferred.bpf.c. */
+/* The page may be in memory once the thread itself has touched it: see deferred.bpf.c. */
 static __always_inline void note_unread(struct ef_scratch *s, u64 address)
 {
 	if (!s->state.unread)
@@ -184,7 +184,7 @@ static __always_inline struct ef_scratch *get_scratch(void)
 	return scratch_of(OWN_SCRATCH);
 }
 
-/* The same, NULL too while what this program has interrupted works in it. */
+/* The same; NULL as well while the program that this one has interrupted works in it. */
 static __always_inline struct ef_scratch *take_scratch(void)
 {
 	struct ef_scratch *s = get_scratch();
@@ -198,7 +198,7 @@ static __always_inline struct ef_scratch *take_scratch(void)
 		return NULL;
 	}
 	s->is_taken = 1;
-	/* whoever interrupts from here on must see it: the compiler writes nothing of the sample before */
+	/* a program that interrupts from here on must see it: the compiler must not write to the sample before */
 	asm volatile("" ::: "memory");
 	return s;
 }
@@ -213,7 +213,7 @@ static __always_inline void release_scratch(struct ef_scratch *s)
 /* With what a global function of a runtime begins: NULL where the runtime is not loaded. */
 #define RUNTIME_SCRATCH(name) (HAS_RUNTIME(name) ? get_scratch() : NULL)
 
-/* True once a sample for each runtime: what is in its state was left by an earlier one. */
+/* True once a sample for each runtime: its state is still that of an earlier sample. */
 static __always_inline bool begins_in_sample(struct ef_scratch *s, u32 runtime)
 {
 	u32 bit = 1U << runtime;

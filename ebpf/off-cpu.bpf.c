@@ -23,7 +23,7 @@ struct {
 	__uint(value_size, 4);
 } wait_samplers SEC(".maps");
 
-/* What a compiler must not move out from between the two versions. */
+/* The compiler must not move what is written between these two. */
 static __always_inline void begin_change(struct ef_thread *t)
 {
 	t->begun_version++;
@@ -50,7 +50,7 @@ static __always_inline void forget_labels(struct ef_thread *t, u32 tid)
 	t->late.label_bytes = 0;
 }
 
-/* With the labels that were kept; what was interrupted may have the memory to put them together. */
+/* Sends the wait with the labels that were kept; without them where an interrupted program works in the scratch memory. */
 static __always_inline void output_wait(struct ef_wait *wait, u32 tid, u64 label_bytes)
 {
 	struct ef_kept_labels *labels = label_bytes ? bpf_map_lookup_elem(&wait_labels, &tid) : NULL;
@@ -122,7 +122,7 @@ static __always_inline void report_parts(const struct ef_thread *t, u32 is_late,
 		report_part(t, EF_THREAD_RUNNABLE, is_late, woken_ns > from_ns ? woken_ns : from_ns, to_ns);
 }
 
-/* What the thread has waited until now, if its stack was taken. A stack that was taken later has what was waited since. */
+/* Reports what the thread has waited until now, if its stack was taken. A late stack stands for the wait since it was taken. */
 static __always_inline void report_wait(struct ef_thread *t, u64 now_ns)
 {
 	bool has_late = t->late.since_ns == t->since_ns;
@@ -150,8 +150,8 @@ static __always_inline void add_time(struct ef_thread *t, u32 state, u64 from_ns
 	t->times_ns[state & (EF_THREAD_STATES - 1)] += elapsed(from_ns, to_ns);
 }
 
-/* It is taken for running, but comes: it left before, and nobody knows what it has waited for since. The scheduler has counted how
- * long it ran. */
+/* A thread comes that was taken for running: the switch that it left at was missed, so what it has waited for is not known. The
+ * scheduler has counted how long it ran. */
 static __always_inline void leave_untold(struct ef_thread *t, const struct task_struct *task, u64 now_ns)
 {
 	u64 left_ns = t->since_ns + elapsed(t->exec_ns, task->se.sum_exec_runtime);
@@ -168,7 +168,7 @@ static __always_inline void leave_untold(struct ef_thread *t, const struct task_
 	count(EF_COUNTER_threads_left_untold);
 }
 
-/* User space gets what it has come to: it ends, runs another program, or is no longer chosen. */
+/* Sends the thread's times to user space: it ends, runs another program, or is no longer chosen. */
 static __always_inline void end_thread(struct ef_thread *t, u32 tid)
 {
 	if (bpf_ringbuf_output(&records, t, sizeof(*t), BPF_RB_NO_WAKEUP))
@@ -310,7 +310,7 @@ static __always_inline void take_kernel_stack_of_wait(void *ctx, struct ef_scrat
 	begin_with_kernel_frames(s, frames);
 }
 
-/* Of the thread that leaves: it runs until the switch is made. */
+/* Takes the stack of the thread that leaves: it runs until the switch is made. */
 SEC("tp_btf/sched_switch")
 int take_wait(u64 *ctx)
 {

@@ -219,8 +219,8 @@ int on_task_free(struct bpf_raw_tracepoint_args *ctx)
 
 /*
  * Descendants of a chosen process are chosen too. Attached only with a filter, and before user space adds those that
- * exist: a process that it has not come to yet is known by its ancestors when it forks, so that none is left out. Of
- * those that are excluded only children are: of what left them, as a container leaves its runtime, rather more is sampled.
+ * exist: a process that it has not come to yet is known by its ancestors when it forks, so that none is left out. Of an
+ * excluded process only children are excluded: what has left it, as a container leaves its runtime, is sampled.
  */
 SEC("raw_tp/sched_process_fork")
 int on_fork(struct bpf_raw_tracepoint_args *ctx)

@@ -87,12 +87,12 @@ struct ef_sample {
 	char comm[EF_COMM_SIZE];
 };
 
-/* Of the labels of one sample, and of a text of one: a key is left out where it is longer, a value is cut. */
+/* Labels of one sample have so many bytes at most. A label with a longer key is left out; a longer value is cut. */
 #define EF_LABELS_BYTES 1024
 #define EF_LABEL_KEY_BYTES 100
 #define EF_LABEL_VALUE_BYTES 256
 
-/* What a program says of what it does at a sample: this, the key, the value, and then the next one at a multiple of 4. */
+/* A label that the program has set for what it does: this, its key, its value; the next one begins at a multiple of 4. */
 struct ef_label {
 	__u8 kind; /* enum ef_label_kind */
 	__u8 is_cut;
@@ -169,8 +169,8 @@ struct ef_file {
 	char path[EF_PATH_BYTES];
 };
 
-/* A process in which a runtime was detected that user space has to attach to, or code that no file backs of nobody knows which
- * runtime: see ebpf/attach.h. */
+/* User space is asked to attach to a runtime that was detected in a process, or to say whose the code is that no file
+ * backs and no known runtime takes: see ebpf/attach.h. */
 struct ef_runtime_detected {
 	__u16 type;
 	__u16 is_attached; /* what user space found before does not suffice */
@@ -184,8 +184,8 @@ struct ef_runtime_detected {
 #define EF_FUNCTION_FILE_BYTES 1024
 #define EF_FUNCTION_TEXT_BYTES (2 * EF_FUNCTION_NAME_BYTES + EF_FUNCTION_FILE_BYTES)
 
-/* What a runtime's function is called, ahead of the first trace that has it: it may be gone before user space could read
- * that. Functions whose texts do not fit are left out. */
+/* The names of a runtime's function, ahead of the first trace that has it: the function may be gone before user space could
+ * read them. Functions whose texts do not fit are left out. */
 struct ef_function {
 	__u16 type;
 	__u8 frame_kind; /* enum ef_frame_kind, of the runtime */
@@ -232,7 +232,7 @@ enum ef_rule_kind {
 	EF_RULE_CFA_VG = 7, /* arm64: CFA = cfa_reg + cfa_offset + cfa_offset2 * VG, the vector length / 8 */
 	/* CFA = *(*(cfa_reg + cfa_offset) + low half of cfa_offset2) + its high half, both signed: OCaml 5's fibers */
 	EF_RULE_CFA_DEREF_TWICE = 8,
-	/* Go's scheduler stack goes on in the thread's goroutine, as that was left, or is whole where there is none:
+	/* The caller of Go's scheduler stack is the goroutine that the thread has left; without one the stack is whole:
 	 * g = *(thread pointer + cfa_offset), m = *(g + ra_offset), goroutine = *(m + cfa_offset2), whose saved sp and
 	 * pc stand behind its ra_offset; fp is saved at fp_offset */
 	EF_RULE_GOROUTINE = 9,
@@ -249,16 +249,17 @@ enum ef_value_kind {
 };
 
 /*
- * What becomes of the callee-saved register: on x86-64 rbx, that some CFA counts from, as that of the dynamic linker's
- * trampoline does; on arm64 x20, in which BEAM has the Erlang stack. Only files with such a rule, and BEAM's own, say it.
+ * Where the caller's value of one callee-saved register is. On x86-64 that is rbx: some CFAs count from it, such as that of
+ * the dynamic linker's trampoline. On arm64 it is x20, in which BEAM has the Erlang stack. Rules say it only in files where
+ * some CFA counts from it, and in BEAM's own.
  */
 enum ef_callee_saved {
 	EF_CALLEE_SAVED_UNKNOWN = 0,
 	EF_CALLEE_SAVED_SAME = 1,
 };
 
-/* Flag of cfa_reg: what was interrupted, or left for another stack, is found at the next instruction that it runs; its
- * program counter is not a return address (the letter S of a CIE). Signal frames do not need it. */
+/* Flag of cfa_reg: the caller was interrupted, or left for another stack. Its program counter is the next instruction that
+ * it runs, not a return address (the letter S of a CIE). Signal frames do not need the flag. */
 #define EF_RULE_INTERRUPTED 128
 
 struct ef_rule {
@@ -333,7 +334,7 @@ struct ef_process_runtimes {
 	__u64 deltas[EF_RUNTIME_MAX]; /* of their mappings, where BPF has come to them; else 0 */
 };
 
-/* How the values of a map by process begin that user space fills: see ebpf/attach.h. */
+/* The values of each map by process that user space fills begin with this: see ebpf/attach.h. */
 struct ef_attachment {
 	__u64 file_key; /* of the runtime */
 	__u64 ask_again_ns;
@@ -342,17 +343,17 @@ struct ef_attachment {
 	__u32 reserved;
 };
 
-/* A weight of 1: of how many waits or events a sampled one is. Weights have 16 bits behind the point. */
+/* The weight 1. A sampled wait or event stands for as many as its weight says; weights have 16 bits behind the point. */
 #define EF_WEIGHT_ONE 65536
 
 /* A number that an event has. Registers go by their DWARF numbers. */
 struct ef_event_field {
 	__u32 kind;     /* enum ef_event_field_kind */
-	__u32 argument; /* number of the tracepoint's, or of the register, of memory the first */
-	__s64 offset;   /* of the member, or of the memory; of a register: its lowest bit; or the constant */
+	__u32 argument; /* number of the tracepoint's argument, or of the register; of memory: of its base register */
+	__s64 offset;   /* of the member or memory; of a register its lowest bit; of a constant its value */
 	__u32 size;     /* 1, 2, 4 or 8 */
 	__u32 is_signed;
-	__u32 index; /* the register of memory that is added so many times */
+	__u32 index; /* of memory: the register that is added `scale` times */
 	__u32 scale;
 };
 
@@ -444,7 +445,7 @@ enum ef_context {
 	EF_CONTEXT_MAX
 };
 
-/* Who stands where in the map `samplers`. */
+/* Slots of the map `samplers`. */
 enum ef_sampler_slot {
 	EF_SAMPLER_SLOT_SAMPLE = 0, /* every tick jumps to it */
 	EF_SAMPLER_SLOT_DEFER = 1,  /* stacks of which a part is not in memory; empty until there was one */

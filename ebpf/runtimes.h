@@ -84,8 +84,8 @@ __noinline int note_runtime(u32 runtime, u64 key, u64 delta)
 	return 0;
 }
 
-/* Nobody took the code: asks user space what the process has, unless it has said so; once a sample, which may have many such
- * frames. */
+/* No runtime took the code: asks user space which ones the process has, unless it has said so. Once a sample, which may have
+ * many such frames. */
 static __always_inline void ask_which_runtimes(struct ef_scratch *s, const struct ef_mapping *m)
 {
 	if (s->has_asked)

@@ -6,9 +6,9 @@
  *   the caller's stack pointer is the CFA; its program counter and frame pointer are saved near it
  *
  * The return address points behind the call, which may be another function's first byte: it is looked up one
- * byte earlier, except where a signal interrupted the frame. So is what a system call goes back to. Where no rule
- * is known the frame-pointer chain is tried, if it looks like one; else the stack ends with a marker frame that says
- * why.
+ * byte earlier. So is the address behind the instruction of a system call. A frame that a signal interrupted is looked up
+ * where it was. Where no rule is known the frame-pointer chain is tried, if it looks like one; else the stack ends with a
+ * marker frame that says why.
  */
 #ifndef EF_UNWIND_H
 #define EF_UNWIND_H
@@ -135,7 +135,7 @@ UNWIND_STEPS_LINKAGE int unwind_steps(void)
 	return STEP_NEXT;
 }
 
-/* Unwinds to the root, the limit, or the reason to stop. */
+/* Unwinds to the root, to the limit, or to a frame that has no known caller. */
 static __always_inline void unwind_frames(struct ef_scratch *s)
 {
 	s->is_unwound = 1;
@@ -149,7 +149,7 @@ static __always_inline void unwind_frames(struct ef_scratch *s)
 	s->state.marker = EF_MARKER_DEPTH;
 }
 
-/* The stack, and what the program says of what it does in it. */
+/* Takes the stack and the labels. */
 static __always_inline void unwind_user(struct ef_scratch *s)
 {
 	unwind_frames(s);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Of which events the stack is taken where their values differ much, as those of allocations and of durations do: p is the value divided by a
- * scale, at most 1, and one that is taken stands for 1/p of its kind. The sum is right in the mean, and stacks go to where
- * the sum comes from. The scale is what --event asks for, 1 unless given; it goes up at once with each stack above the budget,
- * and down again with each window below it.
+ * Chooses the events whose stack is taken by their values, where these differ much: allocations, durations. An event is taken
+ * with a probability p, its value divided by a scale and at most 1, and stands for 1/p events. The sum is right in the mean,
+ * and most stacks are of the events that most of the sum comes from. The scale is what --event asks for, 1 unless given. It
+ * goes up with each stack above the budget, and down with each window below it.
  */
 #ifndef EF_VALUE_CHOICE_H
 #define EF_VALUE_CHOICE_H
@@ -42,7 +42,7 @@ static __always_inline void begin_value_window(struct ef_value_rate *r, u64 now_
 	r->taken = 0;
 }
 
-/* Counts the event; its weight, 0: no sample is taken of it. A program may well ask for 2^64 - 1 bytes, and get none. */
+/* Counts the event. Returns its weight, 0: no sample is taken of it. A program may ask for 2^64 - 1 bytes, and get none. */
 static __always_inline u32 choose_by_value(u64 value, u64 now_ns)
 {
 	u32 zero = 0, budget = config.event.budget / WINDOWS_A_SECOND ?: 1;

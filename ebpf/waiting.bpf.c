@@ -89,7 +89,7 @@ static __always_inline u64 late_from(const struct ef_thread *t, const struct ef_
 	return late->since_ns > late->begin_ns ? late->since_ns : late->begin_ns;
 }
 
-/* Nobody else writes `late`, and whoever reads it compares since_ns: should the thread come back now, it does no harm. */
+/* Nothing else writes `late`, and its readers compare since_ns: it does no harm if the thread comes back now. */
 static __always_inline void keep_late_stack(struct ef_thread *t, struct ef_late_request *late, u64 trace_hash,
 					    u32 label_bytes)
 {
@@ -143,8 +143,8 @@ int take_late(struct bpf_iter__task *ctx)
 }
 
 /*
- * Run by the agent once, for each thread that there is: of those that wait already nobody has seen the switch, and they may wait
- * for days. One that has a CPU, or waits for one, is met at its next switch.
+ * The agent runs it once, for each thread: no switch was seen of threads that wait already, and they may wait for days. A
+ * thread that has a CPU, or waits for one, is met at its next switch.
  */
 SEC("iter/task")
 int note_thread(struct bpf_iter__task *ctx)

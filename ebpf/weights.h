@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Samples that stand for others: of n events one is taken by chance, and its value counts n times. Whatever n is, as
- * long as it is chosen before the event, the sum of what is counted is right in the mean. A weight has 16 bits behind the
- * point: EF_WEIGHT_ONE is 1.
+ * Samples that stand for others: of n events one is taken by chance, and its value counts n times; n is its weight. The sum
+ * is right in the mean for any n that is chosen before the event. A weight has 16 bits behind the point: EF_WEIGHT_ONE is 1.
  */
 #ifndef EF_WEIGHTS_H
 #define EF_WEIGHTS_H
@@ -13,7 +12,8 @@
 #define WINDOWS_A_SECOND 10
 #define MAX_U32 0xffffffffULL
 
-/* While the agent has more to do than it may, only a part of what was chosen is taken, and stands for more. 0: it is left out. */
+/* While the agent has more to do than it may, it takes a part of what was chosen, with a higher weight. Returns that weight, 0:
+ * it is left out. */
 static __always_inline u32 survive_shedding(u32 weight)
 {
 	u32 zero = 0;
@@ -27,7 +27,7 @@ static __always_inline u32 survive_shedding(u32 weight)
 	return bpf_get_prandom_u32() < ((u64)weight << 32) / heavier ? heavier : 0;
 }
 
-/* What the one that begins now would stand for, 0: it is left out. */
+/* Takes one of `weight` events. Returns the weight of the present one, 0: it is left out. */
 static __always_inline u32 take_by_chance(u64 weight)
 {
 	if (weight > MAX_U32)
