@@ -1,7 +1,8 @@
 /** `query export`: what is seen, as a file. */
 import { EXPORT_FORMATS, type ExportFormat } from '../../collector/api/export-formats.ts';
 import { checkOutputFile, writeOutput } from '../output/output-file.ts';
-import { type CollectorFlags, fetchFile, type Query } from './query-client.ts';
+import { ask, type CollectorFlags, fetchFile, type Query } from './query-client.ts';
+import { type Basis, describeBasis } from './query-text.ts';
 
 export interface ExportFlags {
   output: string;
@@ -13,6 +14,8 @@ export interface ExportFlags {
 export async function exportFile(collector: CollectorFlags, query: Query, flags: ExportFlags): Promise<void> {
   const format = flags.format ?? formatOf(flags.output);
   checkOutputFile(flags.output, flags);
+  const basis = await ask<Basis>(collector, 'top', { ...query, limit: 1 });
+  if (basis.samples === 0) process.stderr.write(`everyframe: ${describeBasis(basis)}\n`);
   await writeOutput(flags.output, await fetchFile(collector, 'export', { ...query, format }), flags);
 }
 

@@ -117,6 +117,18 @@ describe('a collector with TLS and a token', () => {
     expect(exported).toMatchObject({ code: 0, stdout: expect.stringMatching(/main;work 7/) });
   });
 
+  it('says that a file that it exports has no samples, and writes it all the same', async () => {
+    const flags = ['--url', url, '--tls-ca', cert, '--token-file', token];
+    const output = ['--format', 'folded', '-o', '-'];
+    const none = await everyframe('query', 'export', ...flags, ...output, '--where', 'process=nosuch');
+    expect(none).toMatchObject({
+      ...{ code: 0, stdout: '' },
+      stderr: expect.stringMatching(/^everyframe: 0 of \d+ samples.*: nothing matches the filter/),
+    });
+    const some = await everyframe('query', 'export', ...flags, ...output);
+    expect(some).toMatchObject({ code: 0, stderr: '' });
+  });
+
   it('tells what is wrong with what it was given', async () => {
     await expect(ask({ url }, 'status', {})).rejects.toThrow(/where it speaks TLS, write https:\/\//);
     await expect(ask({ url: `https://${url}` }, 'status', {})).rejects.toThrow(
