@@ -218,6 +218,21 @@ describe('the frame resolver', () => {
     expect(asked).toBe(5);
   });
 
+  it('names a frame again that was being named when more became known of its file', async () => {
+    let known = false;
+    const subject = resolver(
+      () => true,
+      () => known,
+    );
+    const [frame] = framesOf(subject, traceOf(0, [word(FrameKind.FILE, 0x10n), 7n]));
+    const naming = subject.symbolizeFrames();
+    known = true;
+    subject.renameFile(toFileKey('0000000000000007'));
+    await naming;
+    await subject.symbolizeFrames();
+    expect(namesOf([frame!])).toEqual(['0000000000000007+1010']);
+  });
+
   it('asks once for a function, and again when more is known of its file', async () => {
     const asked: number[][] = [];
     const native: NativeSource = {

@@ -293,9 +293,11 @@ export class FrameResolver {
       }
   }
 
-  async #nameFile({ key, view, lines }: FramesOfFile, frames: FileFrame[]): Promise<void> {
+  async #nameFile(file: FramesOfFile, frames: FileFrame[]): Promise<void> {
+    const { key, view, lines } = file;
     const addresses = frames.map((frame) => frame.address);
     const names = await this.#native.resolve(key, addresses, view);
+    const isRenamed = file.lines !== lines;
     for (let i = 0; i < frames.length; i++) {
       const name = names[i]!;
       let known = lines.get(addresses[i]!);
@@ -304,6 +306,7 @@ export class FrameResolver {
         if (name.end > name.start) lines.set(addresses[i]!, name, known);
       }
       this.#name(frames[i]!, known);
+      if (isRenamed) this.#unnamed.set(frames[i]!, file);
     }
   }
 
