@@ -73,7 +73,7 @@ const FRAMES = 32_768;
 const FRAMES_A_LOCATION = 2.5;
 const USUAL_SAMPLES_A_SECOND = 1000;
 const MAX_SCALE = 4;
-/** What was sampled before a recording begins is taken meanwhile, so that it is not part of it. */
+/** The begin of a recording waits no longer until all samples from before it are taken, which are no part of it. */
 const MAX_BEGIN_MS = 2000;
 
 export class Controller {
@@ -117,7 +117,7 @@ export class Controller {
   readonly #stats = new StatsRegistry();
   readonly #cgroups: CgroupTargets | undefined;
   #probes: EventProbes | undefined;
-  /** The last ones, once it is stopped. */
+  /** The last event totals, once the agent is stopped. */
   #eventTotals: EventTotals[] | undefined;
   #stopped = false;
 
@@ -234,7 +234,7 @@ export class Controller {
     });
   }
 
-  /** By name, for what takes several of them. */
+  /** The parts by name, for functions that take several of them. */
   #parts() {
     return {
       tracer: this.#tracer,
@@ -266,7 +266,7 @@ export class Controller {
     };
   }
 
-  /** Files that no sample has come to are read: it is asked for again. */
+  /** Reads files that no sample has come to yet; they are asked for again then. */
   #runtimeFilesOf(pid: Pid): RuntimeFiles {
     const found = findRuntimeFiles(pid, this.#executables.all(), this.#reader);
     if (found.unmet.length > 0) this.#read(found.unmet);
@@ -347,7 +347,7 @@ export class Controller {
     const controller = new Controller(options, sink, log, kernel);
     if (options.targets) controller.#addTargets(options.targets);
     controller.#cgroups?.start();
-    // now that the programs are loaded: reading the symbols again for the sake of their names would cost as much
+    // after the programs are loaded, so that their names are among the symbols: reading these twice costs twice as much
     await kernel.open();
     if (kernel.unavailable !== '') log.warn(kernel.unavailable);
     await controller.#executables.loadVdso();
@@ -415,14 +415,14 @@ export class Controller {
     this.#files.close();
   }
 
-  /** What waits for names goes on without. */
+  /** Profiles that wait for names go on without them. */
   async #stopNaming(): Promise<void> {
     await Promise.all([this.#executables.names.stop(), this.#sourceMaps?.stop(), this.#pdbs.stop()]);
   }
 
   /**
-   * Resolves when the tables of all files that were reported so far are there, or after `limitMs`. False: of threads that wait
-   * already some have no stack yet.
+   * Resolves when the tables of all files that were reported so far are there, or after `limitMs`. False: some threads that
+   * wait already have no stack yet.
    */
   async tablesReady(limitMs: number): Promise<boolean> {
     const end = performance.now() + limitMs;

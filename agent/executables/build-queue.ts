@@ -1,7 +1,7 @@
 /**
- * Files that wait, open, for the one worker that makes tables. Not in the order they came: small files go before large
- * ones, which take as long as hundreds of them. Before any of them it is seen which language runtimes there are: as long
- * as that isn't known, the functions that people wrote have no names.
+ * Open files that wait for the one worker that makes tables. A large file takes as long as hundreds of small ones, so small
+ * ones go first. Before all of them go the looks for language runtimes: until these are known, the functions that people
+ * wrote have no names.
  */
 interface Waiting {
   /** The least goes first. */
@@ -9,11 +9,11 @@ interface Waiting {
   work: () => Promise<void>;
 }
 
-/** A file of 100 MB lets those go first that come up to 2 s later: each goes in the end, whatever else comes. */
+/** A file of 100 MB lets files go first that come up to 2 s later, and none that come after that: it always gets its turn. */
 const BYTES_PER_MS = 50_000;
 /** The worker has the next file before the main thread has come to install the table of the last one. */
 const AT_ONCE = 3;
-/** To look for a runtime: whoever makes many files that are called like one holds up the others no longer than that. */
+/** Of looks for a runtime; bounded, since anybody can make many files that are called like a runtime. */
 const HEAD_START_MS = 20_000;
 
 export class BuildQueue {

@@ -20,7 +20,7 @@ export interface ExecutableStatesOptions {
   isCurrent: (executable: Executable) => boolean;
 }
 
-/** What becomes of an executable where no table comes of it: given up for good, or for a while, and then BPF reports it again. */
+/** The states of executables that have no table: given up for good, or until BPF reports them again after a while. */
 export class ExecutableStates {
   readonly failures = {
     gone: 0,
@@ -43,7 +43,7 @@ export class ExecutableStates {
     this.#options = options;
   }
 
-  /** For good: the file will not get any better. */
+  /** Gives up for good: the file will not get any better. */
   giveUp(executable: Executable, state: 'no-table' | 'not-elf', reason: string): void {
     const { tables } = this.#options;
     executable.state = state;
@@ -54,7 +54,7 @@ export class ExecutableStates {
     else tables.markNoTable(executable.key);
   }
 
-  /** For now: BPF reports the file again, and the next process that maps it may still be there. */
+  /** Gives up for now: BPF reports the file again, and the next process that maps it may still be there. */
   fail(executable: Executable, failure: Failure, reason: string): void {
     this.failures[failure]++;
     executable.state = 'failed';
@@ -64,7 +64,7 @@ export class ExecutableStates {
     if (this.#mayChange(executable)) this.#forgets.add(executable.key, delayMs);
   }
 
-  /** It took its worker down, and is not tried again for a while: until then its code is unwound as that of a file without rules. */
+  /** The file took its worker down. It is not tried again for a while; until then its code is unwound without rules. */
   penalise(executable: Executable, failure: WorkerFailure): void {
     const { key, path } = executable;
     if (!this.#mayChange(executable)) return;

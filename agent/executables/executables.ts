@@ -3,7 +3,8 @@
  *
  * A file event goes through three steps. Opening comes first and at once, because the process may be about to
  * end; then the file waits, open, for the one worker that makes tables; then the table goes to the kernel, and before it
- * what a language runtime in the file needs there. Each step is bounded, and a file that does not get through is reported again by BPF after a while.
+ * what a language runtime in the file needs there. Each step is bounded. BPF reports a file that does not get through again
+ * after a while.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -42,7 +43,7 @@ export interface ExecutablesOptions {
   tables: TableSink;
   /** How much is told of native code; everything by default. */
   symbols?: SymbolDetail;
-  /** Their files are read there. */
+  /** Processes that read the executables. */
   workers: WorkerPool;
   /** Fetches debug information that is missing on this machine; nothing is fetched by default. */
   debuginfod?: Debuginfod | undefined;

@@ -45,7 +45,7 @@ export function addWithDescendants(
   return { added: added.size, leftOut };
 }
 
-/** Parents first; without the roots, and without this process and what it has started: who records a shell by its number means all else. */
+/** Parents first; without the roots, this process and what it has started: to record a shell is not to record the recorder. */
 export function descendantsOf(roots: readonly Pid[], proc = '/proc'): Pid[] {
   const children = new Map<number, Pid[]>();
   for (const pid of pidsOf(proc)) {
@@ -62,7 +62,7 @@ export function descendantsOf(roots: readonly Pid[], proc = '/proc'): Pid[] {
   return [...found].slice(new Set(roots).size);
 }
 
-/** False where there is no room, or no such process: a number whose process ended meanwhile would stay in the map, for whoever gets it next. */
+/** False where there is no room, or the process has ended: its number is taken out again, since another process will get it. */
 export function addAlive(pid: Pid, map: TargetMap, proc = '/proc'): boolean {
   const before = startOf(pid, proc);
   if (before === undefined || !map.addTarget(pid)) return false;

@@ -29,12 +29,12 @@ export interface TracerOptions {
   maxUserFrames: number;
   /** Sample only these processes and their children; undefined: every process. */
   targets?: Pid[];
-  /** As with targets, which are those of these cgroups. */
+  /** Sample only the processes of these cgroups and their children; undefined: every process. */
   cgroups?: readonly string[] | undefined;
   /** None of the processes of these cgroups is sampled, chosen or not. */
   excludedCgroups?: readonly string[] | undefined;
   maxTableBytes: number;
-  /** All that are known: each is loaded once it is detected. */
+  /** All runtimes that can be unwound: each is loaded once it is detected. */
   runtimes: readonly RuntimePlugin[];
   /** Limit for the agent and its BPF maps; undefined: none. */
   maxMemoryBytes?: number;
@@ -47,17 +47,17 @@ export interface TracerOptions {
   events?: EventSourcesOptions | undefined;
   /** No sample of CPU time is taken: others were asked for. */
   withoutClock?: boolean | undefined;
-  /** Of the kernel; asked for as programs are loaded, once sampling starts. */
+  /** Finds code of the kernel, once its symbols are read, which is before start(). */
   findCode?: FindCode;
   onThreads?: OnThreads;
-  /** Undefined: of threads that wait already no stacks are taken. */
+  /** Undefined: no stacks are taken of threads that wait already. */
   readPages?: ReadPages | undefined;
 }
 
 const DRAIN_INTERVAL_MS = 1000;
 /** Twice as many as the map has room for. */
 const MAX_TARGETS = 32_768;
-/** A second of the ring buffer's four is left by then. */
+/** A drain that takes longer is behind: with the second before it, one of the ring buffer's four is left by then. */
 const MAX_BEHIND_MS = 2000;
 const HOTPLUG_INTERVAL_MS = 5000;
 
@@ -166,8 +166,8 @@ export class Tracer {
   }
 
   /**
-   * Makes BPF report a file as if the agent had been sampled in it. The function that is returned is called once the file
-   * was opened. Throws where the file can't be mapped.
+   * Makes BPF report a file as if the agent had been sampled in it. Call the returned function once the file was opened.
+   * Throws where the file can't be mapped.
    */
   reportFile(fd: number): () => void {
     this.#openRing();
@@ -204,12 +204,12 @@ export class Tracer {
     if (this.#hasClock) await this.events.follow(cpus);
   }
 
-  /** Of threads that wait already; undefined: their stacks are not taken. */
+  /** Counts stacks of threads that wait already; undefined: none are taken. */
   get waitingStats(): Readonly<Record<string, number>> | undefined {
     return this.#programs.offCpu?.waitingStats;
   }
 
-  /** Those that were asked for beside or in place of the clock. */
+  /** The events of --event, beside or in place of the clock. */
   get otherEvents(): EventSources | undefined {
     return this.#programs.events;
   }
@@ -248,7 +248,7 @@ export class Tracer {
     this.#programs.offCpu?.reportWaiting();
   }
 
-  /** What threads have waited until now is reported, or left out. */
+  /** Waits until now are reported, or left out: what is reported afterwards has begun now. */
   beginWaits(): void {
     this.#programs.offCpu?.begin();
   }
@@ -316,8 +316,8 @@ export class Tracer {
   }
 
   /**
-   * Does user space not keep up with the records? Those that the ring buffer had no room for since the last call say so, and
-   * a drain that does not come to an end.
+   * True where user space does not keep up with the records: the ring buffer had no room for some since the last call, or a
+   * drain does not come to an end.
    */
   isBehind(): boolean {
     const lost = this.#counter('traces_lost_ring') + this.#counter('samples_lost_ring');
@@ -326,7 +326,7 @@ export class Tracer {
     return isLosing || (this.#records?.behindMs ?? 0) > MAX_BEHIND_MS;
   }
 
-  /** One alone: all of them take a system call each. */
+  /** Reads one counter: each takes a system call. */
   #counter(name: BpfCounter): number {
     const index = BPF_COUNTERS.findIndex((counter) => counter.name === name);
     return this.native.sumPerCpu(this.#object.mapFd('counters'), index, 1)[0]!;

@@ -20,9 +20,9 @@ import type { Trace } from './trace-store.ts';
 
 /** The frames of a trace, leaf first. */
 export interface StackFrames {
-  /** For {@link FrameResolver.frameAt}, as long as the generation stays. */
+  /** For {@link FrameResolver.frameAt}; they are valid within one generation. */
   numbers: number[];
-  /** The trace has the same ones in that time; else they hold for now. */
+  /** The trace has these frames for as long; else only now. */
   isLasting: boolean;
 }
 
@@ -39,7 +39,7 @@ export interface KernelPlace {
   mapping: Mapping;
   address: number;
   name: string;
-  /** Other code may stand there at any time; what was found holds for now only. */
+  /** Other code may come to stand there at any time: the name holds only now. */
   mayChange: boolean;
 }
 
@@ -60,7 +60,7 @@ interface FramesOfFile {
 }
 
 interface FileFrame extends Frame {
-  /** Until then its address is the offset in the file. */
+  /** False: its address is still the offset in the file. */
   located: boolean;
 }
 
@@ -76,7 +76,7 @@ export interface RuntimeSource {
   ): Generator<void, void>;
 }
 
-/** And where it stands in its trace. */
+/** With the place where it stands in its trace. */
 interface FrameOfTrace extends UnnamedFrame {
   trace: Trace;
   /** Index of its first half. */
@@ -120,7 +120,7 @@ const isRuntime = (kind: number): boolean => kind > FrameKind.MARKER;
 
 const textOf = ({ operand, low, high }: UnnamedFrame['words']): string => `${operand} ${low} ${high}`;
 
-/** V8 makes an object of each number that 32 bits do not hold, and keeps what was calculated from one as an object, too. */
+/** V8 keeps a number as an object where it, or what it comes of, doesn't fit into 32 bits; `| 0` makes it small again. */
 const small = (number: number): number => ((number | 0) === number ? number | 0 : number);
 
 const NO_LINES: FrameLine[] = [];
@@ -167,12 +167,12 @@ export class FrameResolver {
     this.#interpreted = new InterpretedFrames(places);
   }
 
-  /** Numbers of frames that were made in another one mean nothing. */
+  /** The numbers of frames are valid within one generation. */
   get generation(): number {
     return this.#generation;
   }
 
-  /** Numbers are below. */
+  /** Frames that have a number: all numbers are below it. */
   get frameCount(): number {
     return this.#frames.length;
   }
@@ -181,7 +181,7 @@ export class FrameResolver {
     return this.#frames[number]!;
   }
 
-  /** Until {@link endStacks} nothing is forgotten: it would be named no more. */
+  /** Until {@link endStacks} no frame is forgotten: a forgotten one would not be named any more. */
   beginStacks(): void {
     this.#isBusy = true;
   }
@@ -311,7 +311,7 @@ export class FrameResolver {
   }
 
   #name(frame: FileFrame, lines: FrameLine[]): void {
-    // asked for again in vain, as when the file is gone: the names it had are right
+    // without lines it was asked for again in vain, as when the file is gone: it keeps the names it had
     if (lines.length > 0) {
       frame.lines = lines;
       frame.isChanged = true;
@@ -379,7 +379,7 @@ export class FrameResolver {
     };
   }
 
-  /** Is it the frame of this kernel address until the symbols are read again? */
+  /** True where it is the frame of this kernel address until the symbols are read again. */
   #isKept(frame: Frame, words: Words, i: number): boolean {
     return (i === 0 ? this.#kernelLeaves : this.#kernelCallers).get(words.operand(i)) === frame;
   }
@@ -389,7 +389,7 @@ export class FrameResolver {
     return frame.number;
   }
 
-  /** Undefined where the words stand for none. */
+  /** Undefined where the words are no frame. */
   #userFrame(trace: Trace, view: number, words: Words, i: number): Frame | undefined {
     const kind = words.kind(i);
     if (kind === FrameKind.ANON) return this.#anonymous.frameOf(trace, words.operand(i));
@@ -406,7 +406,7 @@ export class FrameResolver {
     let frame = file.frames.get(offset);
     if (!frame) {
       frame = {
-        // first: behind what other frames begin with, the addresses of these would be objects as theirs are
+        // before the fields of other frames: V8 then knows these objects apart, and keeps their addresses as small numbers
         located: false,
         mapping: NO_MAPPING,
         address: offset,
@@ -491,7 +491,7 @@ export class FrameResolver {
   }
 }
 
-/** The words of a trace as u32 pairs, the lower half first: a BigInt for each of them would cost more than all else that is done here. */
+/** The words of a trace as u32 pairs, the lower half first: a BigInt for each would cost more than all else here. */
 class Words {
   readonly #u32Pairs: Uint32Array;
 

@@ -11,8 +11,8 @@ export function requestId(...body: readonly (Uint8Array | string)[]): string {
 }
 
 /**
- * What was answered to the requests of late. A sender that got no answer in time sends the same bytes again; they
- * get the same answer and are not stored a second time. See docs/decisions/collector/duplicate-requests.md.
+ * The answers to recent requests. A sender that got no answer in time sends the same bytes again; they get the same
+ * answer and are not stored a second time. See docs/decisions/collector/duplicate-requests.md.
  */
 export class RecentRequests<Answer extends object> {
   readonly #now: () => number;

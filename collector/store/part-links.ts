@@ -1,6 +1,6 @@
 /**
- * The links of a part's samples as numbers in one array: where each request is a span, nearly every sample has a link of its own,
- * and as texts they would take ten times as much as the samples do.
+ * The links of a part's samples, as numbers in one array. Where each request is a span, nearly every sample has a link of its
+ * own: as texts they would take ten times as much as the samples do.
  */
 
 import { HASH_KEYS } from '../../common/base/hash-keys.ts';

@@ -113,11 +113,11 @@ export interface RowQuery extends TimeRange {
   by: readonly Column[];
   /** Times may be rounded down to `fromMs` plus a multiple of this. */
   stepMs: number;
-  /** First they are rounded down to a multiple of this since the Unix epoch. */
+  /** Before that they are rounded down to a multiple of this since the Unix epoch. */
   resolutionMs: number;
-  /** Weights are how many samples, see countOf, instead of values. */
+  /** Weights are numbers of samples (see countOf) in place of values. */
   counts?: boolean;
-  /** Given: single rows, at least so many of the earliest if there are as many. */
+  /** Given: rows do not come summed, and the earliest so many are all there; later ones may be missing. */
   limit?: number;
 }
 
@@ -148,14 +148,14 @@ export interface SamplePart {
   series(): Promise<SeriesTable>;
   /** As they are now: later samples may add to them. */
   stacks(): Promise<Stacks>;
-  /** Those of its samples: nearly always none. Later samples may add to them. */
+  /** The links of its samples, nearly always none; later samples may add to them. */
   links(): Promise<PartLinks>;
   rows(query: RowQuery): Promise<Rows>;
   /** How many samples there are in a range, whatever their values. */
   countSamples(range: TimeRange): Promise<number>;
   /** True if all its samples are known, without reading them, to be in the range. */
   isWithin?(range: TimeRange): boolean;
-  /** All its stacks, summed before; undefined where it has no such sums, or where some of its samples are not in the range. */
+  /** Sums of all its stacks; undefined where none were made, or some of its samples are not in the range. */
   summed?(range: TimeRange): SummedStacks | undefined;
 }
 
@@ -172,7 +172,7 @@ export interface SummedStacks {
   functions?(): Promise<SummedFunctions>;
 }
 
-/** By what stacks are grouped by: events in it, and in it or below. */
+/** For each function, or what else stacks are grouped by: events whose stack ends in it, and whose stack holds it. */
 export interface Sums {
   self: Float64Array;
   total: Float64Array;
@@ -216,7 +216,7 @@ export interface Store {
   readonly busy: string | undefined;
   /** Why what arrives can't be written now, though it is taken; undefined: it can. */
   readonly problem?: string | undefined;
-  /** What is appended and noted until the function that this returns is called is written at once. */
+  /** All that is appended and noted until the returned function is called is written together. */
   hold(): () => void;
   append(profile: Profile | ColumnProfile): AppendResult;
   /** Keeps what identifies a request together with its samples: after a crash both are there, or neither. */
@@ -227,7 +227,7 @@ export interface Store {
    * @throws Error when it could not be written; it is tried again
    */
   commit(): Promise<void>;
-  /** The requests of late that an earlier process noted, the oldest first. */
+  /** Recent requests that an earlier process noted, the oldest first. */
   recentRequests(): readonly string[];
   /** The parts that overlap the range, the oldest first. */
   parts(range: TypedRange): Promise<SamplePart[]>;
