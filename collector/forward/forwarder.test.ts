@@ -111,8 +111,7 @@ it('outlives a receiver that rejects a part of what has texts that are not UTF-8
   await untilForwarded(near, { received: 8, sent: 3, waiting: 0, lost: 5 });
 });
 
-it('passes on what agents count of themselves', async () => {
-  const { near, far } = await pair();
+async function reportCounters(address: string): Promise<void> {
   const report = {
     resource: { 'service.name': 'everyframe-agent', 'service.version': '1', 'host.name': 'web-1' },
     startMs: NOW - 9000,
@@ -120,12 +119,15 @@ it('passes on what agents count of themselves', async () => {
     counters: { 'everyframe.agent.bpf.samples': 70 },
   };
   const bytes = encodeCounters(report, { scopeName: 'everyframe', scopeVersion: '' }, () => false);
-  const client = new GrpcClient({
-    ...{ address: near.urls.grpc, tls: undefined, headers: [], compression: 'none' },
-  });
+  const client = new GrpcClient({ address, tls: undefined, headers: [], compression: 'none' });
   const path = '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export';
   await new Promise((resolve) => client.call(path, bytes, 10_000, resolve));
   client.close();
+}
+
+it('passes on what agents count of themselves', async () => {
+  const { near, far } = await pair();
+  await reportCounters(near.urls.grpc);
   await vi.waitFor(async () => {
     const { agents } = await query<StatusResponse>(far, 'status');
     expect(agents).toMatchObject([{ host: 'web-1', counters: { 'bpf.samples': 70 } }]);
@@ -171,7 +173,7 @@ it('sends what still waits when it is stopped', async () => {
   expect(far.store.stats().samples).toBe(60);
 });
 
-it('ends no loop of collectors that pass on to each other with more samples than there were', async () => {
+it('ends a loop of collectors that pass on to each other, with as many samples as there were', async () => {
   const first = await start();
   const { port } = new URL(`http://${first.urls.grpc}`);
   await first.stop();
@@ -183,6 +185,9 @@ it('ends no loop of collectors that pass on to each other with more samples than
   await untilForwarded(self, { received: 5, sent: 5, waiting: 0 });
   expect(self.store.stats().samples).toBe(5);
   expect((await query<StatusResponse>(self, 'status')).requests).toMatchObject({ accepted: 1, repeated: 1 });
+  await reportCounters(to);
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  expect((await forwarded(self)).counterReports).toEqual({ sent: 1, lost: 0 });
 });
 
 it('speaks TLS with an authority and a token', async () => {

@@ -125,11 +125,20 @@ export class Receiver {
     } catch (error) {
       throw new RefusedRequest(`this is not an OTLP metrics request: ${(error as Error).message}`);
     }
-    this.#forwarder?.forwardCounters(bytes);
+    this.#forwardCounters(bytes);
     for (const report of reports) {
       if (report.resource['service.name'] === AGENT_SERVICE)
         this.stats.noteCounters(peer, report, this.#now());
     }
+  }
+
+  /** Once each: in a loop of collectors that pass on to each other a report would go round for ever. */
+  #forwardCounters(bytes: Uint8Array): void {
+    if (!this.#forwarder) return;
+    const id = requestId(bytes);
+    if (this.#recent.answerTo(id) !== undefined) return;
+    this.#recent.note(id, ALL_STORED);
+    this.#forwarder.forwardCounters(bytes);
   }
 
   /** Counts a request that was refused before it was decoded, and makes the error that tells its sender. */
