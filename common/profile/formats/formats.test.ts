@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
+import { Profile as Pprof, StringTable } from 'pprof-format';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { arbitraryProfile } from '../../../test/support/arbitrary-profile.ts';
 import { frameNames, processName, stackNames } from '../model/frame-name.ts';
@@ -561,5 +562,30 @@ describe.runIf(hasGo)('go tool pprof', () => {
 describe('pprof files', () => {
   it('are gzipped', () => {
     expect(gunzipSync(writeProfile('a.pb.gz', exampleProfile())).includes('vfs_read')).toBe(true);
+  });
+
+  it('have numbers below 0, and labels of 64 bits', () => {
+    const stringTable = new StringTable();
+    const text = (value: string) => stringTable.dedup(value);
+    const label = (key: string, num: number | bigint) => ({ key: text(key), num });
+    const file = new Pprof({
+      stringTable,
+      sampleType: [{ type: text('samples'), unit: text('count') }],
+      function: [{ id: 1, name: text('main'), startLine: -1 }],
+      location: [{ id: 1, line: [{ functionId: 1, line: -1 }] }],
+      sample: [
+        {
+          ...{ locationId: [1], value: [3] },
+          label: [
+            { key: text('pid'), str: text('web-1') },
+            ...[label('tid', -5), label('request', 2n ** 60n), label('delta', -7)],
+          ],
+        },
+      ],
+    });
+    const { functions, locations, processes, samples } = readProfile('a.pb', file.encode());
+    expect([functions[1]!.startLine, locations[1]!.lines[0]!.line, samples[0]!.tid]).toEqual([0, 0, 0]);
+    const { pid, attributes } = processes[samples[0]!.process]!;
+    expect([pid, attributes]).toEqual([0, '["delta","-7","request","1152921504606846976"]']);
   });
 });

@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { Profile as Pprof, StringTable } from 'pprof-format';
 import { attributesText, readAttributes } from '../model/attributes.ts';
 import { processName } from '../model/frame-name.ts';
+import { natural } from '../model/json.ts';
 import { LinkTable, toSpanId, toTraceId } from '../model/link.ts';
 import { mergeProfiles } from '../model/merge.ts';
 import {
@@ -303,7 +304,7 @@ class PprofReader {
         name,
         systemName: systemName === name ? '' : systemName,
         filename: this.#string(f.filename),
-        startLine: Number(f.startLine),
+        startLine: toLine(f.startLine),
       };
       this.#functions.set(Number(f.id), profile.functions.push(entry) - 1);
     }
@@ -404,8 +405,8 @@ class PprofReader {
         frameType: this.#frameType(l),
         lines: l.line.map((line) => ({
           func: this.#functions.get(Number(line.functionId)) ?? 0,
-          line: Number(line.line),
-          column: Number(line.column),
+          line: toLine(line.line),
+          column: toLine(line.column),
         })),
       }) - 1;
     this.#locations.set(Number(l.id), index);
@@ -420,30 +421,28 @@ class PprofReader {
   /** All of a sample but its values. */
   #identity(sample: Pprof['sample'][number]): Omit<Sample, 'value' | 'timestamps'> {
     const labels = new Map(
-      sample.label.map((l) => [this.#string(l.key), this.#string(l.str) || Number(l.num)]),
+      sample.label.map((l) => [this.#string(l.key), this.#string(l.str) || String(signed(l.num))]),
     );
     const link = this.#takeLink(labels);
     const locations = Uint32Array.from(sample.locationId, (id) => this.#locations.get(Number(id)) ?? 0);
     return {
       stack: locations.length === 0 ? 0 : this.#profile.stacks.push(locations) - 1,
       process: this.#process(
-        Number(labels.get('pid') ?? 0),
-        String(labels.get('process') ?? ''),
-        attributesText(
-          [...labels].filter(([key]) => !OWN_LABELS.has(key)).map(([key, value]) => [key, String(value)]),
-        ),
+        natural(labels.get('pid')),
+        labels.get('process') ?? '',
+        attributesText([...labels].filter(([key]) => !OWN_LABELS.has(key))),
       ),
-      tid: Number(labels.get('tid') ?? 0),
-      threadName: String(labels.get('thread') ?? ''),
+      tid: natural(labels.get('tid')),
+      threadName: labels.get('thread') ?? '',
       cpu: -1,
       ...(link > 0 && { link }),
     };
   }
 
   /** Takes the labels that are IDs away. */
-  #takeLink(labels: Map<string, string | number>): number {
-    const traceId = toTraceId(String(labels.get(TRACE_LABEL) ?? ''));
-    const spanId = toSpanId(String(labels.get(SPAN_LABEL) ?? ''));
+  #takeLink(labels: Map<string, string>): number {
+    const traceId = toTraceId(labels.get(TRACE_LABEL) ?? '');
+    const spanId = toSpanId(labels.get(SPAN_LABEL) ?? '');
     if (traceId !== '') labels.delete(TRACE_LABEL);
     if (spanId !== '') labels.delete(SPAN_LABEL);
     return this.#links.indexOf({ traceId, spanId });
@@ -464,6 +463,8 @@ class PprofReader {
 /** pprof-format reads 64 bits without a sign. */
 const signed = (value: number | bigint): number | bigint =>
   typeof value === 'bigint' ? BigInt.asIntN(64, value) : value;
+
+const toLine = (value: number | bigint): number => natural(signed(value));
 
 const CPU_TIME = 'cpu/nanoseconds';
 const isOfCpu = (type: ProfileType): boolean => countsSamples(type) || typeName(type) === CPU_TIME;
