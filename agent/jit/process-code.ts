@@ -185,11 +185,21 @@ export class ProcessCode {
 
   #forget(process: CodeOfProcess): void {
     clearTimeout(process.timer);
-    for (const [start, { key, digest }] of process.ranges) {
-      this.#tables.withdraw(process.identity, start);
-      if (digest !== '') this.#tables.forget(key);
-    }
-    process.ranges.clear();
+    for (const start of process.ranges.keys()) this.#withdraw(process, start);
+  }
+
+  #withdraw({ identity, ranges }: CodeOfProcess, start: number): void {
+    const { key, digest } = ranges.get(start)!;
+    ranges.delete(start);
+    this.#tables.withdraw(identity, start);
+    if (digest !== '') this.#tables.forget(key);
+  }
+
+  /** Other code that comes to lie there has no use for the table. */
+  #withdrawUnmapped(process: CodeOfProcess, mappings: readonly ProcessMapping[]): void {
+    // code that is being written is not executable for a while
+    const memory = new Set(mappings.filter(isMemory).map(({ start }) => start));
+    for (const start of process.ranges.keys()) if (!memory.has(start)) this.#withdraw(process, start);
   }
 
   async #look(process: CodeOfProcess): Promise<void> {
@@ -201,7 +211,11 @@ export class ProcessCode {
     process.waitMs = Math.min(process.waitMs * 2, LAST_WAIT_MS);
     const { pid } = process.identity;
     const mappings = await readMappings(pid, this.#files);
-    if (mappings.length === 0) this.stats.unreadable++;
+    if (mappings.length === 0) {
+      this.stats.unreadable++;
+      return;
+    }
+    this.#withdrawUnmapped(process, mappings);
     const memory = memoryReader(this.#files, pid);
     // it costs what a search for frames does, and who has registered those rarely has one
     const descriptor = process.descriptor ?? (process.ranges.size === 0 ? 'unknown' : undefined);
@@ -249,6 +263,7 @@ export class ProcessCode {
     mapping: ProcessMapping,
     { image, found, offset }: { image: ProcessMapping; found: NativeFile; offset: number },
   ): void {
+    if (!this.#isKnown(process)) return;
     const { ino: inode, size, ctimeNs, dev } = found;
     const identity = { inode, size, ctimeNs, device: kernelDevice(dev) };
     const key = this.#tables.keyOf(identity) ?? keyOf('moved', Object.values(identity).join(' '));
