@@ -31,6 +31,8 @@ interface Language {
   run: string;
   /** Of the executable. */
   name: RegExp;
+  /** All of them unless some have no thread meanwhile. */
+  functions?: readonly string[];
 }
 
 const source = (file: string): string => join(SOURCES, file);
@@ -65,6 +67,16 @@ const LANGUAGES: Language[] = [
   script('Perl', 'perl', 'waits.pl'),
   // a compiled loop tells the functions that it inlined from their first snapshot on: docs/interpreters/luajit.md
   script('LuaJIT', 'luajit', 'waits.lua', '-joff'),
+  {
+    ...{ title: 'Lua', tool: 'lua5.4', name: /^lua5/ },
+    build: ['gcc', '-shared', '-fPIC', '-o', join(scratchFolder, 'clock.so'), source('clock.c')],
+    run: `env 'LUA_CPATH=${scratchFolder}/?.so' lua5.4 ${source('waits.lua')}`,
+  },
+  {
+    ...{ title: 'Erlang', tool: 'erlc', name: /^beam/, functions: ['read_line'] },
+    build: ['erlc', '-o', scratchFolder, source('waits.erl')],
+    run: `erl -noinput -pa ${scratchFolder} -run waits main`,
+  },
   {
     ...{ title: 'Java', tool: 'javac', name: /^java/ },
     build: ['javac', '-d', scratchFolder, source('Waits.java')],
@@ -104,8 +116,8 @@ describe.skipIf(missingRights)('time that functions of a language wait', () => {
     )!;
   }, 300_000);
 
-  it.each(installed)('is what they say themselves: $title', ({ title, name }) => {
-    for (const wanted of FUNCTIONS) {
+  it.each(installed)('is what they say themselves: $title', ({ title, name, functions = FUNCTIONS }) => {
+    for (const wanted of functions) {
       const ownNs = Number(new RegExp(`^${title} ${wanted} (\\d+)$`, 'm').exec(said)![1]);
       const byState = waited(profile, name, wanted);
       const ns = [...byState.values()].reduce((sum, each) => sum + each, 0);

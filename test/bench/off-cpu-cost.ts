@@ -79,6 +79,20 @@ async function measure(address: string, program: string, rate: number, flags: st
   ];
 }
 
+/** Nanoseconds that the books have for a program that does nothing, at the highest rate. */
+function measureEmpty(folder: string, program: string): string {
+  const source = (name: string): string => join(ROOT, 'test/bench/load', name);
+  const [object, loader] = [join(folder, 'empty.o'), join(folder, 'empty')];
+  execFileSync('clang', ['-O2', '-g', '-target', 'bpf', '-c', '-o', object, source('empty.bpf.c')]);
+  execFileSync('gcc', ['-O2', '-o', loader, source('empty.c'), '-lbpf']);
+  const load = spawn(program, [String(RATES.at(-1)), '60'], { stdio: 'ignore' });
+  try {
+    return execFileSync(loader, [object, String(SECONDS)], { encoding: 'utf8' }).trim();
+  } finally {
+    load.kill('SIGKILL');
+  }
+}
+
 const folder = mkdtempSync(join(tmpdir(), 'everyframe-cost-'));
 const statsBefore = readFileSync(STATS, 'utf8');
 const collector = await startCollectorProcess();
@@ -93,6 +107,7 @@ try {
   for (const rate of RATES)
     for (const flags of VARIANTS)
       console.log(`| ${(await measure(collector.grpc, program, rate, flags)).join(' | ')} |`);
+  console.log(`a program that does nothing: ${measureEmpty(folder, program)} ns a switch by the same books`);
 } finally {
   writeFileSync(STATS, statsBefore);
   await collector.end();
