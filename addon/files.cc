@@ -3,14 +3,13 @@
 #include <bpf/bpf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <string>
 
 #include "maps.hh"
+#include "mount-identity.hh"
 #include "object.hh"
 #include "open-below.hh"
 
@@ -34,18 +33,10 @@ Napi::Value OpenBelowFor(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), OpenBelow(info[0].As<Napi::Number>().Int32Value(), path.c_str(), owner));
 }
 
-// rootIdentity(path): "mount:device:inode" of a directory, undefined where there is none. From 6.8 on a mount's number
-// is never given again; before, not while a descriptor is open on it.
+// rootIdentity(path): see MountIdentity; undefined where there is none
 Napi::Value RootIdentity(const Napi::CallbackInfo& info) {
-  constexpr unsigned kUniqueMountId = 0x4000;
-  std::string path = info[0].As<Napi::String>().Utf8Value();
-  struct statx stats = {};
-  unsigned mask = STATX_INO | STATX_MNT_ID | kUniqueMountId;
-  if (statx(AT_FDCWD, path.c_str(), AT_STATX_DONT_SYNC, mask, &stats)) return info.Env().Undefined();
-  char identity[96];
-  snprintf(identity, sizeof(identity), "%llu:%u:%u:%llu", static_cast<unsigned long long>(stats.stx_mnt_id),
-           stats.stx_dev_major, stats.stx_dev_minor, static_cast<unsigned long long>(stats.stx_ino));
-  return Napi::String::New(info.Env(), identity);
+  std::string identity = MountIdentity(info[0].As<Napi::String>().Utf8Value().c_str());
+  return identity.empty() ? info.Env().Undefined() : Napi::String::New(info.Env(), identity);
 }
 
 // One page of the file is enough for the kernel to say which file it is; nothing of it is read.

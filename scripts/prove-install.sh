@@ -1,6 +1,7 @@
 #!/bin/bash
-# prove-install.sh: what `npm run dist` makes, in bare roots of Debian 11, 12 and 13 and of Ubuntu 24.04: no Node, npm or
-# compiler. As root; needs debootstrap. Prints a line for each thing that was tried; ends with 1 at the first that fails.
+# prove-install.sh [SUITE…|musl]: what `npm run dist` makes, in bare roots of Debian 11, 12 and 13 and of Ubuntu 24.04, and in one
+# that has musl and busybox alone: no Node, npm or compiler. As root; needs debootstrap. Prints a line for each thing that was
+# tried; ends with 1 at the first that fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 roots=${EVERYFRAME_ROOTS:-/var/tmp/everyframe-roots}
@@ -37,11 +38,25 @@ fresh_root() {
 	}
 	rm -rf --one-file-system "$root"
 	cp -a --reflink=auto "$base" "$root"
-	for place in proc sys; do
+	mount_into_root proc sys
+}
+mount_into_root() {
+	for place; do
 		mount --rbind "/$place" "$root/$place"
 		mount --make-rslave "$root/$place"
 		mounted="$root/$place $mounted"
 	done
+}
+# As Alpine is at its smallest: musl, busybox, and no file of users.
+musl_root() {
+	root=$roots/musl-try
+	rm -rf --one-file-system "$root"
+	mkdir -p "$root/bin" "$root/lib" "$root/opt" "$root/root" "$root/tmp" "$root/proc" "$root/sys" "$root/dev"
+	packages=$("$here/fetch-packages.sh" trixie "$(dpkg --print-architecture)" musl busybox-static 2>"$log") || fail 'fetch-packages.sh'
+	cp "$packages/usr/bin/busybox" "$root/bin/"
+	cp "$packages/usr/lib/$(uname -m)-linux-musl/libc.so" "$root/lib/ld-musl-$(uname -m).so.1"
+	mount_into_root proc sys dev
+	chroot "$root" /bin/busybox --install -s /bin
 }
 drop_root() {
 	for place in $mounted; do umount -l "$place"; done
@@ -65,7 +80,7 @@ prove_record() { # prove_record COMMAND
 	inside "$1" record --force -o /root/x.folded -- sh -c "$load" >"$log" 2>&1 || fail "$1 record"
 	samples=$(awk '{ n += $NF } END { print n + 0 }' "$root/root/x.folded")
 	[ "$samples" -ge 5 ] || fail "record took $samples samples"
-	grep -qE '^[^ ]*(sh|dash)' "$root/root/x.folded" || fail 'no stack of the shell'
+	grep -qE '^[^ ]*(sh|dash|busybox)' "$root/root/x.folded" || fail 'no stack of the shell'
 	inside "$1" report /root/x.folded >"$log" 2>&1 || fail report
 	say "record: $samples samples, $(wc -l <"$root/root/x.folded") stacks"
 }
@@ -76,11 +91,18 @@ prove_events() { # prove_events COMMAND
 	say "programs: $(grep -c ' ' "$log") loaded"
 	# shellcheck disable=SC2016 # another shell's
 	work='i=0; while [ $i -lt 5000 ]; do i=$((i+1)); done; for j in 1 2 3 4; do ls / >/dev/null; done; sleep 0.2'
-	for event in malloc,every=1KiB mmap uprobe:libc:malloc uretprobe:libc:malloc tracepoint:raw_syscalls:sys_enter page-faults context-switches; do
-		prove_event "$1" "$event" sh -c "$work"
+	set -- "$1" sh -c "$work"
+	libc=libc
+	if [ "$suite" = musl ]; then
+		# what a static busybox allocates goes by no symbol
+		set -- "$1" "$1" config print
+		libc=/lib/ld-musl-$(uname -m).so.1
+	fi
+	for event in malloc,every=1KiB mmap "uprobe:$libc:malloc" "uretprobe:$libc:malloc" tracepoint:raw_syscalls:sys_enter page-faults context-switches; do
+		prove_event "$1" "$event" "${@:2}"
 	done
 	prove_event "$1" lock "$1" config print
-	inside "$1" record --force --off-cpu -o /root/x.pb.gz -- sh -c "$work" >"$log" 2>&1 || fail 'record --off-cpu'
+	inside "$1" record --force --off-cpu -o /root/x.pb.gz -- "${@:2}" >"$log" 2>&1 || fail 'record --off-cpu'
 	inside "$1" report /root/x.pb.gz --type off_cpu >"$log" 2>&1 || fail 'report --type off_cpu'
 	say "off-cpu: $(head -n 1 "$log")"
 }
@@ -121,11 +143,10 @@ prove_run() { # prove_run COMMAND: agent, workers, collector with its store, pag
 	started=
 }
 
-prove_tarball() {
-	fresh_root
+prove_tarball() { # prove_tarball NAME
 	prove_nothing_there
-	tar -xzf "$release/$name.tar.gz" -C "$root/opt"
-	product=/opt/$name/bin/everyframe
+	tar -xzf "$release/$1.tar.gz" -C "$root/opt"
+	product=/opt/$1/bin/everyframe
 	inside "$product" --version >"$log" || fail --version
 	grep -q "^$version (commit " "$log" || fail 'no commit in --version'
 	inside "$product" doctor >"$log" 2>&1 || fail doctor
@@ -136,7 +157,13 @@ prove_tarball() {
 	prove_record "$product"
 	prove_events "$product"
 	prove_run "$product"
-	drop_root
+}
+
+# One for another C library says so.
+prove_refusal() { # prove_refusal NAME
+	tar -xzf "$release/$1.tar.gz" -C "$root/opt"
+	if inside "/opt/$1/bin/everyframe" doctor >"$log" 2>&1; then fail "$1 runs here"; fi
+	grep -q 'this release needs /lib.*, which is not here' "$log" || fail "$1 does not say what it needs"
 }
 
 every_file() { inside find / -xdev \( -path /root -o -path /proc -o -path /sys -o -path /var/lib/dpkg -o -path /var/lib/rpm -o -path /var/log \) -prune -o -print | sort; }
@@ -216,8 +243,18 @@ prove_rpm() {
 	drop_root
 }
 
-for suite in ${*:-bullseye bookworm trixie noble}; do
-	prove_tarball
+for suite in ${*:-bullseye bookworm trixie noble musl}; do
+	if [ "$suite" = musl ]; then
+		musl_root
+		prove_tarball "$name-musl"
+		prove_refusal "$name"
+		drop_root
+		continue
+	fi
+	fresh_root
+	prove_tarball "$name"
+	prove_refusal "$name-musl"
+	drop_root
 	prove_deb
 	prove_rpm
 done

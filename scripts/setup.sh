@@ -88,6 +88,8 @@ if [ "$mode" = --dist ]; then
 	need patchelf 'patchelf' any_command patchelf
 	need m4 'm4' any_command m4
 	need rpm 'rpmbuild' any_command rpmbuild
+	need python3-pip 'pip, which fetches Node and a compiler for musl' any_command pip
+	need unzip 'unzip' any_command unzip
 	need buildah 'buildah' any_command buildah
 	need binutils 'readelf' any_command readelf
 	need git 'git' any_command git

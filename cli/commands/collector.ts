@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import { CAPABILITY_BITS } from '../../agent/host/capabilities.ts';
@@ -9,7 +9,6 @@ import {
   type CollectorSettings,
   parseCollectorSettings,
 } from '../../collector/settings/options.ts';
-import type { DataOwner } from '../../collector/store/duckdb/data-directory.ts';
 import { BadSetting } from '../../common/base/bad-setting.ts';
 import { addConfigFlag, DEFAULT_CONFIG, findConfig } from '../config/find-config.ts';
 import { addExamples } from '../program/examples.ts';
@@ -22,6 +21,7 @@ import { reloadCollector } from '../service/reload-collector.ts';
 import { Systemd } from '../service/systemd.ts';
 import { AgentLife } from '../start/agent-life.ts';
 import type { CollectorReady } from '../start/collector-ready.ts';
+import { becomeUser, findUser } from '../start/collector-user.ts';
 import { readMemoryLimit, storeBudget } from '../start/memory-limit.ts';
 import { giveUpRights } from '../start/rights.ts';
 import { startTelemetry } from '../telemetry/telemetry.ts';
@@ -169,31 +169,6 @@ const untilSignal = (): Promise<'stopped'> =>
     process.once('SIGTERM', () => resolve('stopped'));
     process.once('SIGINT', () => resolve('stopped'));
   });
-
-/** @throws CollectorStartError when there is no such user */
-export function findUser(name: string): DataOwner {
-  const entry = readFileSync('/etc/passwd', 'utf8')
-    .split('\n')
-    .map((line) => line.split(':'))
-    .find(([user]) => user === name);
-  if (entry === undefined) throw new CollectorStartError(`--user ${name}: /etc/passwd has no such user`);
-  return { name, uid: Number(entry[2]), gid: Number(entry[3]) };
-}
-
-/**
- * Gives up root for good, and every supplementary group with it.
- *
- * @throws CollectorStartError when this process may not become that user
- */
-export function becomeUser({ name, uid, gid }: DataOwner): void {
-  try {
-    process.setgroups!([]);
-    process.setgid!(gid);
-    process.setuid!(uid);
-  } catch (error) {
-    throw new CollectorStartError(`--user ${name}: ${(error as Error).message}; only root can do this`);
-  }
-}
 
 /** One that stays root reads and writes what it was told to, also where that is other users'. */
 const rightsOfRoot = ({ source, data }: CollectorSettings): number[] => [

@@ -13,8 +13,8 @@ import type { Profile } from '../../common/profile/model/profile.ts';
 import { addReadFlags, ensureHeap, loadProfiles, type ReadFlags } from '../output/profile-files.ts';
 import { addExamples } from '../program/examples.ts';
 import { makePlainLogger } from '../program/logger.ts';
+import { becomeUser, findUser } from '../start/collector-user.ts';
 import { untilSignal } from '../start/start-agent.ts';
-import { becomeUser, findUser } from './collector.ts';
 
 const FREE_PORT = '127.0.0.1:0';
 /** Files are as old as they are. */

@@ -1,6 +1,6 @@
 /**
- * npm run dist [ARCHITECTURE…]: a tarball, a Debian package and an .rpm per processor, and an OCI image for both, in build/release/:
- * the same bytes each time. Images are made by root alone.
+ * npm run dist [amd64|arm64[-musl]…]: a tarball, a Debian package and an .rpm per processor, a tarball for machines with musl, and an
+ * OCI image for both processors, in build/release/: the same bytes each time. Images are made by root alone.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -8,7 +8,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageRoot } from '../../agent/base/package-root.ts';
 import type { Release } from './papers.ts';
-import { ARCHITECTURES } from './parts.ts';
+import { ARCHITECTURES, type Target } from './parts.ts';
 import { layOut } from './tree.ts';
 
 const root = packageRoot();
@@ -39,17 +39,25 @@ function make(script: string, ...args: string[]): void {
   execFileSync(join(root, 'scripts/release', script), args, { env, stdio: ['ignore', 2, 2] });
 }
 
+const TARGETS = new Map<string, Target>(
+  ARCHITECTURES.flatMap((arch) => [
+    [arch.name, { arch, libc: 'glibc' }],
+    [`${arch.name}-musl`, { arch, libc: 'musl' }],
+  ]),
+);
 const wanted = process.argv.slice(2);
-const unknown = wanted.find((name) => !ARCHITECTURES.some((arch) => arch.name === name));
-if (unknown !== undefined) throw new Error(`${unknown} is none of ${ARCHITECTURES.map(({ name }) => name)}`);
-for (const arch of ARCHITECTURES) {
-  if (wanted.length > 0 && !wanted.includes(arch.name)) continue;
-  const name = `everyframe-${release.version}-linux-${arch.name}`;
+const unknown = wanted.find((name) => !TARGETS.has(name));
+if (unknown !== undefined) throw new Error(`${unknown} is none of ${[...TARGETS.keys()].join(', ')}`);
+for (const [suffix, target] of TARGETS) {
+  if (wanted.length > 0 && !wanted.includes(suffix)) continue;
+  const name = `everyframe-${release.version}-linux-${suffix}`;
   const folder = join(root, 'build/release');
-  await layOut(root, join(folder, name), arch, release);
+  await layOut(root, join(folder, name), target, release);
   const archive = pack(folder, name, release.epoch);
-  make('deb.sh', join(folder, name), arch.name, release.version);
-  make('rpm.sh', join(folder, name), arch.cpu, release.version);
+  if (target.libc === 'glibc') {
+    make('deb.sh', join(folder, name), target.arch.name, release.version);
+    make('rpm.sh', join(folder, name), target.arch.cpu, release.version);
+  }
   const hash = createHash('sha256').update(readFileSync(archive)).digest('hex');
   console.log(`${archive}: ${(statSync(archive).size / 2 ** 20).toFixed(1)} MiB, sha256 ${hash}`);
 }

@@ -1,9 +1,29 @@
-/** What an ELF file needs of the machine that runs it: the versions of glibc, and libraries. */
+/** What an ELF file needs of the machine that runs it: versions of glibc, symbols of musl, and libraries. */
 import { execFileSync } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 
-const OF_GLIBC = /^(libc|libm|libdl|librt|libpthread|ld-linux-x86-64|ld-linux-aarch64)\.so\.\d$/;
+/** The C library of a machine. */
+export interface CLibrary {
+  /** Of the libraries that are it. */
+  names: RegExp;
+  /** Of glibc 2: the minor version. */
+  minor: number;
+  /** Symbols without a version. */
+  defines: readonly string[];
+}
+
+export const glibc = (minor: number): CLibrary => ({
+  names: /^(libc|libm|libdl|librt|libpthread|ld-linux-x86-64|ld-linux-aarch64)\.so\.\d$/,
+  minor,
+  defines: [],
+});
+
+export const musl = (file: string): CLibrary => ({
+  names: /^libc(\.so|\.musl-\w+\.so\.1)$/,
+  minor: 0,
+  defines: needsOf(file).defines,
+});
 
 interface Needs {
   path: string;
@@ -27,14 +47,16 @@ function needsOf(path: string): Needs {
   };
 }
 
-/** Sentences on what a machine with that glibc and nothing else could not load. */
-export function unmetNeeds(folder: string, glibc: number, shipped: readonly string[]): string[] {
+/** Sentences on what a machine with that C library and nothing else could not load. */
+export function unmetNeeds(folder: string, libc: CLibrary, shipped: readonly string[]): string[] {
   const all = elfFiles(folder).map(needsOf);
-  const defined = new Set(all.flatMap(({ defines }) => defines));
+  const defined = new Set([...libc.defines, ...all.flatMap(({ defines }) => defines)]);
   return all.flatMap(({ path, libraries, versions, free }) =>
     [
-      ...libraries.filter((name) => !OF_GLIBC.test(name) && !shipped.includes(name)),
-      ...versions.filter(([, minor]) => minor > glibc).map(([name, minor]) => `${name} of glibc 2.${minor}`),
+      ...libraries.filter((name) => !libc.names.test(name) && !shipped.includes(name)),
+      ...versions
+        .filter(([, minor]) => minor > libc.minor)
+        .map(([name, minor]) => `${name} of glibc 2.${minor}`),
       ...free.filter((name) => !defined.has(name)),
     ].map((need) => `${path} needs ${need}`),
   );

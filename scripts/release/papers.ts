@@ -1,7 +1,7 @@
 /** What a release is made of, for people and programs: licences (text and SPDX) and a bill of materials (CycloneDX). */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Architecture, NODE_VERSION } from './parts.ts';
+import { duckdbName, MUSL_NODE, NODE_VERSION, type Target, ZIG } from './parts.ts';
 
 export interface Release {
   version: string;
@@ -26,11 +26,11 @@ const LINKED = [
   { name: 'elfutils', licence: 'GPL-2.0-or-later OR LGPL-3.0-or-later', files: ['COPYING-LGPLV3'] },
   { name: 'zlib', licence: 'Zlib', files: ['README'] },
 ];
-/** libstdc++ and libgcc_s of Debian 11, as they are, and parts of them in the programs that are linked statically with glibc. */
-const COPIED = [
-  { name: 'gcc-10', version: '10.2.1-6', licence: 'GPL-3.0-or-later WITH GCC-exception-3.1' },
-  { name: 'glibc', version: '2.36', licence: 'LGPL-2.1-or-later' },
-];
+const GCC = 'GPL-3.0-or-later WITH GCC-exception-3.1';
+/** In the programs that are linked statically. */
+const STATIC = { name: 'glibc', version: '2.36', licence: 'LGPL-2.1-or-later' };
+/** libstdc++ and libgcc_s, as they are, and parts of them in those programs: of Debian 11; for musl also those of Node's wheel. */
+const COPIED = [{ name: 'gcc-10', version: '10.2.1-6', licence: GCC }, STATIC];
 
 function npmPart(folder: string, name: string): Part {
   const { version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
@@ -57,30 +57,45 @@ export function partsOf(
   root: string,
   packages: Iterable<string>,
   folders: { node: string; duckdb: string; sources: Record<string, string> },
-  arch: Architecture,
+  target: Target,
 ): Part[] {
-  const node: Part = {
-    name: 'node',
-    version: NODE_VERSION,
-    licence: 'MIT',
-    purl: `pkg:npm/node-linux-${arch.node}@${NODE_VERSION}`,
-    text: readFileSync(join(folders.node, 'LICENSE'), 'utf8'),
-  };
-  const binding = `@duckdb/node-bindings-linux-${arch.node}`;
-  const duckdb = npmPart(folders.duckdb, binding);
-  const copied = COPIED.map(({ name, version, licence }) => ({
-    name,
-    version,
-    licence,
-    purl: `pkg:deb/debian/${name}@${version}`,
+  const copied = COPIED.map((part) => ({
+    ...part,
+    purl: `pkg:deb/debian/${part.name}@${part.version}`,
     text: '',
   }));
   return [
-    node,
+    ...(target.libc === 'musl' ? muslParts(folders.node) : [nodePart(folders.node, target)]),
     ...debianParts(folders.sources),
     ...copied,
-    duckdb,
+    npmPart(folders.duckdb, duckdbName(target)),
     ...[...packages].sort().map((name) => npmPart(join(root, 'node_modules', name), name)),
+  ];
+}
+
+const nodePart = (folder: string, { arch }: Target): Part => ({
+  name: 'node',
+  version: NODE_VERSION,
+  licence: 'MIT',
+  purl: `pkg:npm/node-linux-${arch.node}@${NODE_VERSION}`,
+  text: readFileSync(join(folder, 'LICENSE'), 'utf8'),
+});
+
+/** Node with its libstdc++, and what Zig has linked into the addon: libc++ and compiler-rt of LLVM. */
+function muslParts(folder: string): Part[] {
+  const { name, version } = MUSL_NODE;
+  const wheel = `pkg:pypi/${name}@${version}`;
+  const licence = join(folder, `${name.replaceAll('-', '_')}-${version}.dist-info/licenses/LICENSE`);
+  return [
+    { name: 'node', version, licence: 'MIT', purl: wheel, text: readFileSync(licence, 'utf8') },
+    { name: 'libstdc++', version: '6.0.33', licence: GCC, purl: `${wheel}#libstdc%2B%2B`, text: '' },
+    {
+      name: 'libc++',
+      version: `of Zig ${ZIG.version}`,
+      licence: 'Apache-2.0 WITH LLVM-exception',
+      purl: `pkg:pypi/${ZIG.name}@${ZIG.version}`,
+      text: '',
+    },
   ];
 }
 

