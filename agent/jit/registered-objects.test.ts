@@ -1,12 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { type Pid, toPid } from '../../common/base/brand.ts';
 import { bufferSource } from '../../common/base/byte-source.ts';
 import { parseElf } from '../../common/elf/elf.ts';
+import type { ForeignFiles } from '../processes/foreign-files.ts';
 import { buildFrames } from '../stack-deltas/build-frames.ts';
 import { textOf } from '../stack-deltas/fixture.ts';
 import { extractStackDeltas } from '../stack-deltas/stack-deltas.ts';
 import { frameImage } from './frame-image.ts';
-import { describedCodeOf } from './registered-objects.ts';
+import { describedCodeOf, findJitDescriptor } from './registered-objects.ts';
 
 const CODE = { start: 0x7f00_0000_0000, end: 0x7f00_4000_0000 };
 
@@ -36,6 +38,29 @@ function linkedObject(type = 2): Buffer {
 }
 
 const describedIn = (bytes: Buffer) => describedCodeOf(parseElf(bufferSource(bytes)));
+
+describe('the list of what is registered', () => {
+  // as programs on arm64 have them
+  const [DATA, HEAP] = [0xaaaa_0000_0000, 0xffff_0000_0000];
+
+  it('is found wherever user space may have it', async () => {
+    const [data, heap] = [Buffer.alloc(4096), Buffer.alloc(4096)];
+    data.writeUInt32LE(1, 0x100);
+    data.writeBigUInt64LE(BigInt(HEAP), 0x110);
+    heap.writeBigUInt64LE(BigInt(HEAP + 0x100), 16);
+    linkedObject().copy(heap, 0x100);
+    const maps = `${DATA.toString(16)}-${(DATA + 4096).toString(16)} rw-p 00000000 08:01 7 /usr/bin/a\n`;
+    const files = {
+      newSession: () => 1,
+      readProcFile: async () => Buffer.from(maps),
+      readMemory: async (_pid: Pid, at: number, length: number) =>
+        at >= HEAP
+          ? heap.subarray(at - HEAP, at - HEAP + length)
+          : data.subarray(at - DATA, at - DATA + length),
+    } as unknown as ForeignFiles;
+    expect(await findJitDescriptor(files, toPid(7))).toBe(DATA + 0x100);
+  });
+});
 
 describe('an object that describes its code for debuggers', () => {
   it('makes a table of any part of the code', () => {

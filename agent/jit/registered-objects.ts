@@ -26,8 +26,8 @@ const MAX_CODE_SECTIONS = 16;
 const MAX_SEARCHED_BYTES = 32 << 20;
 const MAX_PART_BYTES = 8 << 20;
 const MAX_CANDIDATES = 256;
-/** In the upper half of an address of user space. */
-const MAX_HIGH_WORD = 0x7fff;
+/** In the upper half of an address of user space, which has 47 bits on amd64 and 48 on arm64. */
+const MAX_HIGH_WORD = 0xffff;
 const ELF_MAGIC = 0x464c457f;
 export const ET_REL = 1;
 
