@@ -46,7 +46,8 @@ const FOREIGN_AT = 8;
 const SHARED_POINTER_AT = 24;
 const NATIVE_MODULE_BYTES = 1024;
 const MAX_BINARY_BYTES = 1 << 30;
-const MAX_ADDRESS = 2 ** 47;
+/** arm64 has 48 bits, and memory of threads lies at their upper end. */
+const MAX_ADDRESS = 2 ** 48;
 /**
  * std::map in libstdc++ and in libc++: nodes have three pointers and a colour in different order, then key and value. From the
  * root's place: its header, to which the root refers as its parent; what an empty one's first node is; and where the map ends.
