@@ -71,8 +71,11 @@ const COUNTS_FROM_REGISTER: ReadonlySet<number> = new Set([
 ]);
 /** What every BEAM exports (agent/interpreters/beam/detect-beam.ts). */
 const BEAM_MARKER = 'enif_thread_type';
-/** Longest start-up stub that has no unwind information of its own. */
-const ENTRY_STUB_BYTES = 64;
+/**
+ * Longest start-up stub that has no unwind information of its own. On arm64 older C libraries make each of three addresses by
+ * four instructions (Node's builds).
+ */
+const ENTRY_STUB_BYTES: Readonly<Record<Machine, number>> = { x86_64: 64, aarch64: 80 };
 /** How start-up code ends, up to the distance that it jumps by, which has four bytes. */
 const ALIGN_AND_CALL: Readonly<Record<Machine, Buffer>> = {
   // and $-16, %rsp; call
@@ -194,7 +197,7 @@ function addEntryStub(elf: ElfFile, rows: FunctionRows, rules: RuleTable): void 
   const { entry } = elf;
   const code = codeSegmentAt(elf, entry);
   if (!code) return;
-  let end = Math.min(entry + ENTRY_STUB_BYTES, code.vaddr + code.filesz);
+  let end = Math.min(entry + ENTRY_STUB_BYTES[elf.machine], code.vaddr + code.filesz);
   for (let i = 0; i < rows.count; i++) {
     const start = rows.starts[i]!;
     if (start <= entry && rows.ends[i]! > entry) return;

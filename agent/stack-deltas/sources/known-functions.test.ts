@@ -99,7 +99,9 @@ describe('code that has no unwind information', () => {
 
   it('of arm64 is found by its own instructions', () => {
     const deltas = deltasOf({ machine: 183, entry: 0x1800, code: codeWith({ 4352: '681180d2010000d4' }) });
-    expect(textOf(deltas)).toEqual(['0x10ff signal', '0x1108 invalid', ...ENTRY]);
+    // the start-up code of older C libraries has 20 instructions there
+    const entry = ['0x1800 stop', '0x1850 invalid'];
+    expect(textOf(deltas)).toEqual(['0x10ff signal', '0x1108 invalid', ...entry]);
   });
 });
 
