@@ -350,8 +350,8 @@ struct ef_attachment {
 struct ef_event_field {
 	__u32 kind;     /* enum ef_event_field_kind */
 	__u32 argument; /* number of the tracepoint's argument, or of the register; of memory: of its base register */
-	__s64 offset;   /* of the member or memory; of a register its lowest bit; of a constant its value */
-	__u32 size;     /* 1, 2, 4 or 8 */
+	__s64 offset; /* of the member or memory; of a register its lowest bit; of a constant its value */
+	__u32 size;   /* 1, 2, 4 or 8 */
 	__u32 is_signed;
 	__u32 index; /* of memory: the register that is added `scale` times */
 	__u32 scale;
