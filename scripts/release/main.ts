@@ -7,23 +7,12 @@ import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageRoot } from '../../agent/base/package-root.ts';
-import type { Release } from './papers.ts';
 import { ARCHITECTURES, type Target } from './parts.ts';
+import { currentRelease } from './release.ts';
 import { layOut } from './tree.ts';
 
 const root = packageRoot();
-const git = (...args: string[]): string => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
-
-/** Changes that are not committed are said. */
-function currentRelease(): Release {
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
-  const isChanged = git('status', '--porcelain', '--untracked-files=no') !== '';
-  return {
-    version,
-    commit: git('rev-parse', '--short=12', 'HEAD') + (isChanged ? '-changed' : ''),
-    epoch: Number(process.env['SOURCE_DATE_EPOCH'] ?? git('log', '-1', '--format=%ct')),
-  };
-}
+const release = currentRelease(root);
 
 function pack(folder: string, name: string, epoch: number): string {
   const archive = join(folder, `${name}.tar.gz`);
@@ -31,8 +20,6 @@ function pack(folder: string, name: string, epoch: number): string {
   execFileSync('sh', ['-c', `${tar} -cf - "$1" | gzip -9n >"$2"`, 'sh', name, archive], { cwd: folder });
   return archive;
 }
-
-const release = currentRelease();
 
 function make(script: string, ...args: string[]): void {
   const env = { ...process.env, SOURCE_DATE_EPOCH: String(release.epoch) };

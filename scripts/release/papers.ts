@@ -2,13 +2,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { duckdbName, MUSL_NODE, NODE_VERSION, type Target, ZIG } from './parts.ts';
-
-export interface Release {
-  version: string;
-  commit: string;
-  /** Seconds, of the commit. */
-  epoch: number;
-}
+import type { Release } from './release.ts';
 
 interface Part {
   name: string;

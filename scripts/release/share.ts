@@ -6,7 +6,7 @@ import { shapeOf } from '../../cli/program/command-shape.ts';
 import { completionFor } from '../../cli/program/completions.ts';
 import { examplesIn } from '../../cli/program/examples.ts';
 import { manualPages } from '../../cli/program/manual.ts';
-import type { Release } from './papers.ts';
+import type { Release } from './release.ts';
 
 /** Below `share/`, where distributions look for them. */
 export async function writeShare(target: string, { version, epoch }: Release): Promise<void> {

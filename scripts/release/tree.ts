@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path';
 import { bundleCommands } from './bundle.ts';
 import { glibc, musl, unmetNeeds } from './needs.ts';
-import { partsOf, type Release, writePapers } from './papers.ts';
+import { partsOf, writePapers } from './papers.ts';
 import {
   type Architecture,
   duckdbName,
@@ -23,6 +23,7 @@ import {
   fetchZig,
   type Target,
 } from './parts.ts';
+import type { Release } from './release.ts';
 import { writeShare } from './share.ts';
 
 /** Minor version of glibc 2: Node's own. */
