@@ -181,6 +181,18 @@ describe.skipIf(missingRights)('everyframe', () => {
       );
     });
 
+    it('ends with the page that it opened when it is told to', async () => {
+      const recording = everyframe('record', '-d', '500ms', '--view', '-o', file('viewed.pb.gz'));
+      const page = await until(
+        () => /Open (http\S+)/.exec(recording.output())?.[1],
+        'the address of the page',
+      );
+      expect((await fetch(page)).status).toBe(200);
+      recording.process.kill('SIGTERM');
+      expect(await recording.exited).toMatchObject({ code: 0 });
+      await expect(fetch(page)).rejects.toThrow();
+    });
+
     it.each(['chosen.otlp', 'chosen.folded'])('profiles a running process into %s', async (name) => {
       const pid = String(busy.pid);
       const { code, output } = await everyframe(

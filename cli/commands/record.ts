@@ -261,6 +261,9 @@ async function write(flags: RecordFlags, { recording, ...taken }: Taken): Promis
 function viewFile(file: string): Promise<void> {
   const main = join(packageRoot(), 'dist/cli/main.js');
   const child = spawn(process.execPath, [main, 'view', file], { stdio: 'inherit' });
+  // a signal that is sent to this process alone is for both; one key press that reaches both is one for it, too
+  const end = (): unknown => child.kill('SIGTERM');
+  for (const signal of ['SIGINT', 'SIGTERM', 'exit'] as const) process.once(signal, end);
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', () => resolve());
