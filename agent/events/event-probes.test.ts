@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  copyFileSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -72,6 +81,31 @@ const NOTE = [
   ...['991: .asciz "stapsdt"', '992: .balign 4', '993: .8byte 990b,0,0', '.asciz "shop","sold",""'],
   ...['994: .balign 4', '.popsection'],
 ];
+
+test('allocators are looked for in deleted files as well, and in no file in vain', async () => {
+  const deleted = join(folder, 'deleted');
+  withLibc(deleted);
+  const fd = openSync(deleted, 'r');
+  unlinkSync(deleted);
+  const broken = join(folder, 'broken');
+  writeFileSync(broken, 'no program');
+  const sites: ProbeSite[] = [];
+  const warnings: string[] = [];
+  const target = {
+    setSites(_: number, all: readonly ProbeSite[]) {
+      sites.push(...all);
+      return [];
+    },
+  };
+  const probes = new EventProbes(workers, target, (message) => void warnings.push(message));
+  const running = `/proc/${process.pid}/fd/${fd}`;
+  await probes.start([parseEvent('malloc')], [broken, running]);
+  await probes.stop();
+  closeSync(fd);
+  expect(sites.map(({ path }) => path)).toContain(running);
+  expect(warnings).toEqual([expect.stringMatching(/^malloc: .*broken can't be searched .*no ELF file/)]);
+  expect(probes.stats.lost).toBe(1);
+});
 
 test('places that are too many are told', async () => {
   const shop = join(folder, 'shop');

@@ -62,8 +62,9 @@ export class EventProbes {
     for (const [event, spec] of events.entries()) {
       if (!isProbe(spec)) continue;
       for (const path of filesOf(spec, programs)) {
-        const probe = { event, spec, path, identity: identityAt(path), sites: await this.#find(spec, path) };
-        this.#probes.push(probe);
+        const sites =
+          spec.path === undefined ? await this.#tryFinding(spec, path) : await this.#find(spec, path);
+        this.#probes.push({ event, spec, path, identity: identityAt(path), sites });
       }
       this.#warnOfReturns(event, spec);
       this.#set(event, spec);
@@ -116,6 +117,17 @@ export class EventProbes {
     this.#warn(told);
   }
 
+  /** Nobody named the file: others of the program may have what is looked for. */
+  async #tryFinding(spec: ProbeSpec, path: string): Promise<ProbeSite[]> {
+    try {
+      return await this.#find(spec, path);
+    } catch (error) {
+      this.stats.lost++;
+      this.#warn(`${spec.text}: ${(error as Error).message}`);
+      return [];
+    }
+  }
+
   async #find(spec: ProbeSpec, path: string): Promise<ProbeSite[]> {
     const { found, leftOut, similar, isMovedByGo } = await this.#search(path, wantedOf(spec));
     if (isMovedByGo)
@@ -141,7 +153,7 @@ export class EventProbes {
 
   async #search(path: string, wanted: ProbeRequest['wanted']): Promise<ProbeAnswer> {
     try {
-      return await withOpenFile(path, (fd) => this.#client.request({ fd, path: realpathSync(path), wanted }));
+      return await withOpenFile(path, (fd) => this.#client.request({ fd, path: realPathOf(path), wanted }));
     } catch (error) {
       throw new CannotProfile(`${path} can't be searched for a place to probe: ${(error as Error).message}`);
     }
@@ -182,6 +194,15 @@ function filesOf(spec: ProbeSpec, programs: readonly string[]): string[] {
   const byIdentity = new Map([...allocatorLibraries(), ...programs].map((path) => [identityAt(path), path]));
   byIdentity.delete('');
   return [...byIdentity.values()];
+}
+
+/** Where its debug file may lie; a mapping of a deleted file leads to no other path. */
+function realPathOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
 }
 
 /** '' where there is none, or it can't be looked at. */
