@@ -123,7 +123,8 @@ export class EventProbes {
       return await this.#find(spec, path);
     } catch (error) {
       this.stats.lost++;
-      this.#warn(`${spec.text}: ${(error as Error).message}`);
+      // its process has ended
+      if (identityAt(path) !== '') this.#warn(`${spec.text}: ${(error as Error).message}`);
       return [];
     }
   }

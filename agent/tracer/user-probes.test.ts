@@ -63,6 +63,16 @@ describe('probes in user code', () => {
     expect(attached).toEqual(['16,17', '18', '19,20', '21'].map((offsets) => `on_probe entry /a ${offsets}`));
   });
 
+  it('stand without those of a file that has gone', () => {
+    const { object, attached } = fakeObject(2, 'ENOENT');
+    const gone = [site(1), site(16)];
+    const why = 'no such file or directory';
+    expect(attachSites(object, [...gone, site(17, { path: '/b' })], true)).toEqual(
+      gone.map((site) => ({ site, why })),
+    );
+    expect(attached).toEqual(['on_probe entry /b 17']);
+  });
+
   it('are not tried one by one where the kernel refuses them all', () => {
     const { object, attached } = fakeObject(24, 'EMFILE');
     for (const uprobeMulti of [true, false])

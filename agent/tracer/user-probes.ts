@@ -6,10 +6,12 @@ import { getSystemErrorMap } from 'node:util';
 import type { NativeBpfObject } from '../base/native.ts';
 import type { ProbeSite, RefusedSite } from '../events/probe-site.ts';
 
-/** Of the machine or the file: other places would have the same answer. */
+/** Of the machine: other places would have the same answer. */
 const ERRORS_OF_ALL: ReadonlySet<string | undefined> = new Set([
-  ...['EPERM', 'EACCES', 'EMFILE', 'ENFILE', 'ENOMEM', 'ENOENT'],
+  ...['EPERM', 'EACCES', 'EMFILE', 'ENFILE', 'ENOMEM'],
 ]);
+/** Of the file, such as the mapping of a process that has ended: its other places would have the same answer. */
+const ERRORS_OF_FILE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ESRCH', 'ESTALE', 'ELOOP']);
 
 /** ENOTSUPP, which the kernel keeps to itself elsewhere. */
 const BAD_INSTRUCTION = 524;
@@ -46,8 +48,12 @@ function attach(
     attachAll(sites);
     return [];
   } catch (error) {
-    if (ERRORS_OF_ALL.has((error as NodeJS.ErrnoException).code)) throw error;
-    if (sites.length === 1) return [{ site: sites[0]!, why: whyRefused(error as NodeJS.ErrnoException) }];
+    const { code } = error as NodeJS.ErrnoException;
+    if (ERRORS_OF_ALL.has(code)) throw error;
+    if (sites.length === 1 || ERRORS_OF_FILE.has(code)) {
+      const why = whyRefused(error as NodeJS.ErrnoException);
+      return sites.map((site) => ({ site, why }));
+    }
     const half = sites.length >> 1;
     return [sites.slice(0, half), sites.slice(half)].flatMap((some) => attach(some, attachAll));
   }
