@@ -14,6 +14,9 @@ const EAGAIN = -11;
 const EBUSY = -16;
 /** There is no reader. */
 const EPIPE = -32;
+/** kMaxRead of addon/reader/protocol.hh. */
+const MAX_READ_BYTES = 64 << 10;
+
 export interface ForeignReaderOptions {
   proc?: string;
   now?: () => number;
@@ -48,10 +51,19 @@ export class ForeignReader {
   }
 
   /**
-   * Bytes that were read into `buffer`, at most 64 KiB; 0 where nothing can be. Within one `session` the process is the
-   * one that was opened first.
+   * Bytes that were read into `buffer`, up to the first that can't be. Within one `session` the process is the one that was
+   * opened first.
    */
   readMemory(pid: Pid, address: number, session: number, buffer: Uint8Array): number {
+    for (let done = 0; done < buffer.length; done += MAX_READ_BYTES) {
+      const piece = buffer.subarray(done, done + MAX_READ_BYTES);
+      const count = this.#readPiece(pid, address + done, session, piece);
+      if (count < piece.length) return done + count;
+    }
+    return buffer.length;
+  }
+
+  #readPiece(pid: Pid, address: number, session: number, buffer: Uint8Array): number {
     if (this.#isRefused(pid)) return 0;
     this.#stats.reads++;
     const count = this.#reader.readMemory(pid, address, session, buffer);

@@ -36,6 +36,15 @@ test('reads a page once for all frames of a batch', () => {
   expect(read(memories)).toEqual([1, 1]);
 });
 
+test('reads more at a time than an answer of the reader has room for', () => {
+  const bytes = Buffer.alloc(75 * PAGE).map((_, i) => i % 251);
+  writeFileSync(join(proc, String(PID), 'mem'), bytes);
+  const memory = new ProcessMemories(reader).of(PID);
+  expect(memory.read(PAGE + 7, 70 * PAGE)).toEqual(new Uint8Array(bytes.subarray(PAGE + 7, 71 * PAGE + 7)));
+  // up to where the memory ends
+  expect(memory.read(2 * PAGE, 80 * PAGE)).toHaveLength(73 * PAGE);
+});
+
 test('shows the next batch in the same turn what the program has done since', () => {
   const memories = new ProcessMemories(reader);
   become(1);
