@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// By the kernel's own statx: musl's has no number of a mount. Its header can't be had beside the C library's <sys/stat.h>.
+// By the kernel's own statx: musl's has no number of a mount. Its header can't be had beside the C library's
+// <sys/stat.h>.
 #include "mount-identity.hh"
 
 #include <fcntl.h>
