@@ -16,6 +16,8 @@ const EBUSY = -16;
 const EPIPE = -32;
 /** kMaxRead of addon/reader/protocol.hh. */
 const MAX_READ_BYTES = 64 << 10;
+/** For a read of many such pieces, each of which may come just in time. */
+const MAX_READ_MS = 500;
 
 export interface ForeignReaderOptions {
   proc?: string;
@@ -33,6 +35,8 @@ export class ForeignReader {
     refused: 0,
     /** Reads that were not tried since too many readers wait in the kernel. */
     overloaded: 0,
+    /** Reads of more than 64 KiB that were given up, since each piece came just in time. */
+    cutShort: 0,
     /** Reads that failed since there was no reader: it could not be started, or it ended. */
     failed: 0,
   };
@@ -55,7 +59,12 @@ export class ForeignReader {
    * opened first.
    */
   readMemory(pid: Pid, address: number, session: number, buffer: Uint8Array): number {
+    const end = performance.now() + MAX_READ_MS;
     for (let done = 0; done < buffer.length; done += MAX_READ_BYTES) {
+      if (performance.now() > end) {
+        this.#stats.cutShort++;
+        return done;
+      }
       const piece = buffer.subarray(done, done + MAX_READ_BYTES);
       const count = this.#readPiece(pid, address + done, session, piece);
       if (count < piece.length) return done + count;
