@@ -19,11 +19,12 @@ export interface NodeBinary extends Interpreter {
 
 const MAJORS = [16, 18, 20, 22, 24, 25, 26];
 const IN_SAMPLE = 24;
+const INSTALLED = process.arch === 'x64' ? 'installed' : `installed, ${process.arch}`;
 /** Those whose V8 (in a libnode.so that is stripped) is 9.4 or later. */
 const SUITES = ['bookworm', 'noble', 'trixie', 'resolute', 'sid'];
 
 export function findNodes(): NodeBinary[] {
-  const running = describeNode('installed', inPlace(process.execPath));
+  const running = describeNode(INSTALLED, inPlace(process.execPath));
   return [
     running,
     ...(isWholeMatrix ? MAJORS : [IN_SAMPLE]).flatMap(fetchNode),
