@@ -17,6 +17,10 @@ clean() {
 	rm -f "$log"
 }
 trap clean EXIT
+command -v debootstrap >/dev/null || {
+	echo 'prove-install.sh needs debootstrap: apt-get install debootstrap' >&2
+	exit 1
+}
 say() { printf 'install: %s: %s\n' "$suite" "$*"; }
 fail() {
 	say "FAILED: $*"

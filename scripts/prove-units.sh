@@ -6,6 +6,10 @@ cd "$(dirname "$0")/.."
 roots=${EVERYFRAME_ROOTS:-/var/tmp/everyframe-roots}
 root=$roots/units
 version=$(node -p 'require("./package.json").version')
+[ -e "$roots/bookworm/.whole" ] || {
+	echo "there is no root $roots/bookworm: scripts/prove-install.sh bookworm makes it" >&2
+	exit 1
+}
 rm -rf --one-file-system "$root"
 cp -a --reflink=auto "$roots/bookworm" "$root"
 cp "build/release/everyframe_${version}_$(dpkg --print-architecture).deb" "$root/root/x.deb"
