@@ -55,6 +55,21 @@ const metricsOfCollector = async (): Promise<string> => {
 const receivedBy = async ({ query }: RunningCollector): Promise<number> =>
   (await query<{ samples: { received: number } }>(`/api/v1/status?${performance.now()}`)).samples.received;
 
+it('a wrong file of settings ends a service for good, as its unit says', async () => {
+  const config = join(directory, 'wrong.yaml');
+  writeFileSync(config, 'collector: {max-age: nonsense}\nagent: {samples-per-second: many}\n');
+  for (const unit of ['agent', 'collector']) {
+    const text = readFileSync(join(DEPLOY, `systemd/everyframe-${unit}.service`), 'utf8');
+    const status = Number(/^RestartPreventExitStatus=(\d+)$/m.exec(text)?.[1]);
+    const socket = { NOTIFY_SOCKET: join(directory, 'nobody') };
+    const service = start(EVERYFRAME, [unit, '--config', config], socket);
+    expect(await once(service.child, 'exit')).toEqual([status, null]);
+    expect(service.output.text).toMatch(/wrong\.yaml.*(nonsense|many)/);
+    const typed = start(EVERYFRAME, [unit, '--config', config], { NOTIFY_SOCKET: '' });
+    expect(await once(typed.child, 'exit')).toEqual([1, null]);
+  }
+});
+
 describe.skipIf(missingRights || !hasTool('python3'))('the agent as a service', () => {
   it('is ready, watched, reloaded and stopped, and loses no sample meanwhile', async () => {
     const [one, other] = [await collect(), await collect()];

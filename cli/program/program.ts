@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, Help, type Option } from 'commander';
 import { packageRoot } from '../../agent/base/package-root.ts';
+import { BadSetting } from '../../common/base/bad-setting.ts';
 import { excerpt } from '../../common/base/printable.ts';
 import { inWords } from '../../common/base/system-error.ts';
 import { AGENT_FLAG_NAMES, asDropIn, normaliseDashes } from './drop-in.ts';
@@ -51,6 +52,8 @@ export const newShow = (program: Command): Command =>
     ['everyframe show stack-deltas libfoo.so', 'how its stacks are unwound'],
   ]);
 
+/** EX_CONFIG of sysexits.h: the units do not start such a service again (RestartPreventExitStatus), as that mends no file. */
+const BAD_CONFIG = 78;
 const MAX_LINES = 100;
 const MAX_LINE_CHARS = 2000;
 
@@ -78,7 +81,7 @@ export async function runProgram(program: Command, register: () => Promise<void>
   } catch (error) {
     tell((error as Error).message);
     // whatever was started before it failed does not keep the process alive
-    process.exit(1);
+    process.exit(error instanceof BadSetting && process.env['NOTIFY_SOCKET'] ? BAD_CONFIG : 1);
   }
 }
 
