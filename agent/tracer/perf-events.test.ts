@@ -83,3 +83,14 @@ it('leaves events alone that were disabled, or just enabled', async () => {
   expect([...perf.running.keys()]).toEqual(before);
   expect(perf.sampledCpus).toEqual(ALL);
 });
+
+it('says what the kernel asks for where it refuses each event', async () => {
+  const open = (cpu: number): never => {
+    const error = new Error(`cannot open the event on CPU ${cpu}: Permission denied`);
+    throw Object.assign(error, { code: 'EACCES' });
+  };
+  const refused = new PerfEvents({} as Native, { open, spreadNs: 0 });
+  await expect(refused.follow([0, 1])).rejects.toThrow(
+    /on CPU 1: Permission denied: kernel\.perf_event_paranoid is -?\d.*sysctl kernel\.perf_event_paranoid=2, or CAP_SYS_ADMIN/,
+  );
+});

@@ -6,6 +6,8 @@
  * sleeps turns off all CPUs but one and has them back before anybody can look, so a CPU that is there may have a dead event:
  * the time for which that was enabled stands still.
  */
+import { readFileSync } from 'node:fs';
+import { CannotProfile } from '../base/cannot-profile.ts';
 import type { Native } from '../base/native.ts';
 
 /** PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK. */
@@ -62,7 +64,7 @@ export class PerfEvents {
         this.failed.set(cpu, (error as Error).message);
       }
     }
-    if (this.#fds.size === 0) throw lastError ?? new Error('no CPU is online');
+    if (this.#fds.size === 0) throw explain(lastError) ?? new Error('no CPU is online');
     if (this.#enabled && added.length > 0) await this.#start(added);
   }
 
@@ -94,4 +96,16 @@ export class PerfEvents {
     if (fds.length === 0) return;
     await this.#native.perfEnable(fds, Math.floor(this.#options.spreadNs / fds.length));
   }
+}
+
+const PARANOID = '/proc/sys/kernel/perf_event_paranoid';
+
+/** Kernels of Debian ask for more than CAP_PERFMON at level 3. */
+function explain(error: unknown): unknown {
+  const { code, message } = (error ?? {}) as NodeJS.ErrnoException;
+  if (code !== 'EACCES') return error;
+  const level = readFileSync(PARANOID, 'utf8').trim();
+  return new CannotProfile(
+    `${message}: kernel.perf_event_paranoid is ${level}, from 3 on some kernels want more than CAP_PERFMON. sysctl kernel.perf_event_paranoid=2, or CAP_SYS_ADMIN, helps`,
+  );
 }

@@ -8,7 +8,7 @@ arch=$2 version=$3
 cd "$(dirname "$0")/../../deploy"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/DEBIAN" "$work/usr/lib/systemd/system" "$work/usr/bin" "$work/etc/everyframe" "$work/usr/share/doc/everyframe" "$work/usr/share/everyframe"
+mkdir -p "$work/DEBIAN" "$work/usr/lib/systemd/system" "$work/usr/bin" "$work/etc/everyframe" "$work/usr/share/doc/everyframe" "$work/usr/share/everyframe" "$work/usr/lib/sysctl.d"
 chmod 755 "$work"
 cp -r --no-preserve=mode "$folder" "$work/usr/lib/everyframe"
 (cd "$folder" && find . -type f -perm -u+x) | (cd "$work/usr/lib/everyframe" && xargs chmod 755)
@@ -17,6 +17,7 @@ rmdir "$work/usr/lib/everyframe/share"
 gzip -9n "$work/usr/share/man/man1/"*
 ln -s ../lib/everyframe/bin/everyframe "$work/usr/bin/everyframe"
 cp --no-preserve=mode systemd/*.service "$work/usr/lib/systemd/system/"
+cp --no-preserve=mode debian/sysctl.conf "$work/usr/lib/sysctl.d/60-everyframe.conf"
 cp --no-preserve=mode debian/*.env config.yaml "$work/etc/everyframe/"
 cp --no-preserve=mode config.schema.json systemd/probes.conf "$work/usr/share/everyframe/"
 cp --no-preserve=mode "$folder/LICENCES.txt" "$work/usr/share/doc/everyframe/copyright"
