@@ -72,7 +72,7 @@ const COUNTS_FROM_REGISTER: ReadonlySet<number> = new Set([
 /** What every BEAM exports (agent/interpreters/beam/detect-beam.ts). */
 const BEAM_MARKER = 'enif_thread_type';
 /**
- * Longest start-up stub that has no unwind information of its own. On arm64 older C libraries make each of three addresses by
+ * Longest start-up code that has no unwind information of its own. On arm64 older C libraries make each of three addresses by
  * four instructions (Node's builds).
  */
 const ENTRY_STUB_BYTES: Readonly<Record<Machine, number>> = { x86_64: 64, aarch64: 80 };
