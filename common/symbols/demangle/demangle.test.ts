@@ -34,6 +34,72 @@ test.each([
   expect(demangle(mangled, 'short')).toBe(short);
 });
 
+// As gcc and clang mangle them: a parameter of the lambda's template is named again as one of the function's.
+test.each([
+  ['_ZZ2g1iENKUlT_E_clIiEEDaS_', 'auto g1(int)::{lambda(auto:1)#1}::operator()<int>(int) const'],
+  ['_ZZ2g2iENKUlOT_E_clIiEEDaS0_', 'auto g2(int)::{lambda(auto:1&&)#1}::operator()<int>(int&&) const'],
+  ['_Z4callIZ2g1iEUlT_E_EiS0_', 'int call<g1(int)::{lambda(auto:1)#1}>(g1(int)::{lambda(auto:1)#1})'],
+  [
+    '_ZZ2g1iENKUlR1AIT_EE_clIiEEDaS2_',
+    'auto g1(int)::{lambda(A<auto:1>&)#1}::operator()<int>(A<int>&) const',
+  ],
+  [
+    '_ZZ2g3iENKUlT_DpT0_E0_clIiJEEEDaS_S1_',
+    'auto g3(int)::{lambda(auto:1, (auto:2)...)#2}::operator()<int>(int) const',
+  ],
+  [
+    '_ZZN1Q1fIdEEiT_ENKUlRKS1_dE0_clIiEEDaS3_d',
+    'auto Q::f<double>(double)::{lambda(auto:1 const&, double)#2}::operator()<int>(int const&, double) const',
+  ],
+  [
+    '_Z5call2IZN1Q1fIdEEiT_EUlS2_E_ZNS1_IdEEiS2_EUlRKS2_dE0_EiS2_T0_',
+    'int call2<Q::f<double>(double)::{lambda(auto:1)#1}, Q::f<double>(double)::{lambda(auto:1 const&, double)#2}>(Q::f<double>(double)::{lambda(auto:1)#1}, Q::f<double>(double)::{lambda(auto:1 const&, double)#2})',
+  ],
+  [
+    '_ZNK12l_tpl_nt_aryMUlTniRAT__iE_clILi2EEEDaS1_',
+    'auto l_tpl_nt_ary::{lambda<int $N0>(int (&) [$N0])#1}::operator()<2>(int (&) [2]) const',
+  ],
+  [
+    '_ZNK10l_tpl_autoMUlTyT_T0_E_clIiiEEDaS0_S1_',
+    'auto l_tpl_auto::{lambda<typename $T0>($T0, auto:2)#1}::operator()<int, int>(int, int) const',
+  ],
+  [
+    '_ZNK6l_var3MUlTtTpTniETpTniRT_IJXspT0_EEEE_clI1XJLi1ELi2ELi3EEEEDaS2_',
+    'auto l_var3::{lambda<template<int...> class $TT0, int... $N1>($TT0<($N1)...>&)#1}::operator()<X, 1, 2, 3>(X<1, 2, 3>&) const',
+  ],
+])('a lambda for any type: %s', (mangled, expected) => {
+  expect(demangle(mangled)).toBe(expected);
+});
+
+test.each([
+  ['_Z4fsumIJiiEEDTfrplfp_EDpT_', 'decltype (({parm#1}+...)) fsum<int, int>(int, int)'],
+  ['_Z5fsum3IJiiEEDTfLplLi1Efp_EDpT_', 'decltype (((1)+...+{parm#1})) fsum3<int, int>(int, int)'],
+  [
+    '_Z5foldrIJilEEN3eifIXfraa2okIT_EEvE4typeEDpS1_',
+    'eif<((ok<int, long>)&&...), void>::type foldr<int, long>(int, long)',
+  ],
+  ['_Z1f1AIXtl1Xdi1adi1bdXLi3ELi4ELi1EEEE', 'f(A<X{.a.b[3 ... 4]=(1)}>)'],
+  ['_Z1fIiEvDTu11__alignof__T_EE', 'void f<int>(decltype (__alignof__(int)))'],
+  ['_Z1fIiEDTplfp_Li1EET_', 'decltype ({parm#1}+(1)) f<int>(int)'],
+  ['_Z1gIXadL_ZN1A1fIiEEvT_EEEvv', 'void g<&(void A::f<int>(int))>()'],
+  ['_Z1gIXadL_ZN1A1fEiEEEvv', 'void g<&A::f>()'],
+  [
+    '_ZN1G6branchIJ1N1OEEEvPNS_5LabelIXsZT_EEES5_DpT_',
+    'void G::branch<N, O>(G::Label<2>*, G::Label<2>*, N, O)',
+  ],
+  ['_Z6outer2IsEPFilES1_', 'int (*outer2<short>(int (*)(long)))(long)'],
+])('an expression: %s', (mangled, expected) => {
+  expect(demangle(mangled)).toBe(expected);
+});
+
+test('a copy of a function for a processor says which', () => {
+  expect(demangle('_Z6clonesi.avx2')).toBe('clones(int) [clone .avx2]');
+  expect(demangle('_Z3fooi.arch_x86_64_v3.1')).toBe('foo(int) [clone .arch_x86_64_v3.1]');
+  expect(demangle('_Z3fooi.part.9.165493.constprop.775.31805')).toBe(
+    'foo(int) [clone .part.9.165493] [clone .constprop.775.31805]',
+  );
+});
+
 test.each([
   ['_RNvC6_123foo3bar', '123foo::bar'],
   [

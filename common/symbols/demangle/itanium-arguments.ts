@@ -2,6 +2,7 @@
 import { readIdentifier } from './itanium-identifiers.ts';
 import { type Node, text } from './itanium-nodes.ts';
 import type { Reader } from './itanium-reader.ts';
+import { meaningOf, rebind } from './itanium-rebind.ts';
 import { STANDARD_NAMES } from './itanium-tables.ts';
 import { NotDemangled } from './output.ts';
 
@@ -24,10 +25,7 @@ export function readSubstitution(reader: Reader): Node {
   if (!standard) {
     const node = reader.substitutions[reader.index(36)];
     if (!node) throw new NotDemangled('no substitution');
-    // a parameter means the argument of the template around this place, not around the first one
-    if (node.kind === 'parameter' && reader.templateArgs[node.index])
-      return makeParameter(reader, node.index);
-    return node;
+    return rebind(reader, node);
   }
   reader.at++;
   const [short, full, base] = standard;
@@ -58,13 +56,14 @@ export function readTemplateArgsIfAny(reader: Reader, name: Node): Node {
 /** `T_`, `T0_`, …: an argument of the template around it. */
 export function readTemplateParameter(reader: Reader): Node {
   reader.expect('T');
+  if (reader.isConstraint && reader.take('L')) {
+    reader.digits();
+    reader.expect('_');
+    return text(`T${reader.index()}`);
+  }
   const index = reader.index();
-  if (reader.inLambda) return text(`auto:${index + 1}`);
-  return makeParameter(reader, index);
-}
-
-function makeParameter(reader: Reader, index: number): Node {
-  const target = reader.templateArgs[index];
+  const target = meaningOf(reader, index);
+  if (!target && reader.isConstraint) return text(`T${index}`);
   if (!target && !reader.allowForward) throw new NotDemangled('no template argument');
   const parameter: Node = { kind: 'parameter', index, target };
   if (!target) reader.forwards.push(parameter);
@@ -75,19 +74,26 @@ function makeParameter(reader: Reader, index: number): Node {
 export function readTemplateArgs(reader: Reader, names: boolean): Node[] {
   reader.expect('I');
   const wasForward = reader.allowForward;
-  const wasLambda = reader.inLambda;
   reader.allowForward = false;
-  reader.inLambda = false;
   if (names) reader.templateArgs = [];
   const target = reader.templateArgs;
   const args = reader.untilEnd(() => {
     const argument = readTemplateArgument(reader);
     if (names) target.push(argument);
+    skipConstraint(reader);
     return argument;
   });
   reader.allowForward = wasForward;
-  reader.inLambda = wasLambda;
   return args;
+}
+
+/** A `requires` clause: it is no part of the name as people write it. */
+export function skipConstraint(reader: Reader): void {
+  if (!reader.take('Q')) return;
+  const before = reader.isConstraint;
+  reader.isConstraint = true;
+  reader.grammar.expression(reader);
+  reader.isConstraint = before;
 }
 
 export function readTemplateArgument(reader: Reader): Node {
@@ -98,6 +104,7 @@ export function readTemplateArgument(reader: Reader): Node {
 }
 
 function readArgumentHere(reader: Reader): Node {
+  if (reader.grammar.skipDeclaration(reader)) return readTemplateArgument(reader);
   if (reader.take('X')) {
     const expression = reader.grammar.expression(reader);
     reader.expect('E');
@@ -105,7 +112,7 @@ function readArgumentHere(reader: Reader): Node {
   }
   if (reader.take('J')) return { kind: 'pack', items: reader.untilEnd(() => readTemplateArgument(reader)) };
   if (reader.take('LZ')) {
-    const encoding = reader.grammar.encoding(reader);
+    const encoding = reader.grammar.constantFunction(reader);
     reader.expect('E');
     return encoding;
   }

@@ -1,5 +1,6 @@
 /** Expressions of the Itanium C++ ABI: in `decltype`, array sizes and template arguments. */
 import {
+  readParameters,
   readSubstitution,
   readTemplateArgsIfAny,
   readTemplateArgument,
@@ -24,12 +25,16 @@ function readPrimary(reader: Reader): Node | undefined {
   if (next === 'L') return readLiteral(reader);
   if (next === 'T') return readTemplateParameter(reader);
   if (next >= '0' && next <= '9') return readTemplateArgsIfAny(reader, readSourceName(reader));
-  if (next === 'f' && /[pL]/.test(reader.peek(1))) return readFunctionParameter(reader);
+  if (/^f(?:p|L\d)/.test(reader.source.slice(reader.at, reader.at + 3))) return readFunctionParameter(reader);
   if (reader.take('sr')) return readScoped(reader);
   if (reader.take('sp')) return { kind: 'expansion', child: readExpression(reader) };
   if (reader.take('il')) return sequence('{', readList(reader), '}');
   if (reader.take('tl')) return sequence(reader.grammar.type(reader), '{', readList(reader), '}');
   if (reader.take('gs')) return sequence('::', readExpression(reader));
+  if (next === 'f') return readFold(reader);
+  if (next === 'd' && /[ixX]/.test(reader.peek(1))) return readDesignated(reader);
+  if (reader.take('u')) return readVendorExpression(reader);
+  if (next === 'r' && /[qQ]/.test(reader.peek(1))) return readRequirements(reader);
   if (reader.take('on')) {
     const operator = OPERATORS[reader.source.slice(reader.at, reader.at + 2)];
     if (!operator) throw new NotDemangled('no operator');
@@ -70,7 +75,9 @@ function readOperation(reader: Reader): Node {
     case 'ti':
       return sequence(spelling, '(', reader.grammar.type(reader), ')');
     case 'sZ':
-      return sequence('sizeof...(', readTemplateArgument(reader), ')');
+      return { kind: 'count', items: [readExpression(reader)] };
+    case 'sP':
+      return { kind: 'count', items: reader.untilEnd(() => readTemplateArgument(reader)) };
     case 'dc':
     case 'cc':
     case 'sc':
@@ -102,13 +109,17 @@ function readOperation(reader: Reader): Node {
 function readPlain(reader: Reader, spelling: string, operands: number): Node {
   if (operands === 0) return text(spelling);
   const first = readExpression(reader);
-  if (operands === 1) return sequence(spelling, operand(first));
+  if (operands === 1) return sequence(spelling, operand(spelling === '&' ? withoutParameters(first) : first));
   const second = readExpression(reader);
   if (spelling === '[]') return sequence(operand(first), '[', second, ']');
   const whole = sequence(operand(first), spelling, operand(second));
   // a bare > would end the template's arguments
   return spelling === '>' ? sequence('(', whole, ')') : whole;
 }
+
+/** The address of a member says which by its name alone. */
+const withoutParameters = (node: Node): Node =>
+  node.kind === 'encoding' && node.name.kind === 'nested' && node.suffix === '' ? node.name : node;
 
 function readConversion(reader: Reader): Node {
   reader.expect('cv');
@@ -127,6 +138,64 @@ function readNew(reader: Reader, spelling: string): Node {
   if (reader.take('pi')) return sequence(...parts, '(', readList(reader), ')');
   reader.expect('E');
   return sequence(...parts);
+}
+
+/** `fl` and `fr` operator pack, `fL` and `fR` operator, and what stands at both ends. */
+function readFold(reader: Reader): Node {
+  reader.expect('f');
+  const kind = reader.peek();
+  const operator = OPERATORS[reader.source.slice(reader.at + 1, reader.at + 3)];
+  if (!/[lrLR]/.test(kind) || !operator) throw new NotDemangled('no fold');
+  reader.at += 3;
+  const [spelling] = operator;
+  const first = operand(readExpression(reader));
+  if (kind === 'l') return sequence('(...', spelling, first, ')');
+  if (kind === 'r') return sequence('(', first, spelling, '...)');
+  return sequence('(', first, spelling, '...', spelling, operand(readExpression(reader)), ')');
+}
+
+/** `.name=value`, `[index]=value`, `[first ... last]=value`, and such of the value's own members. */
+function readDesignated(reader: Reader): Node {
+  const place = readDesignator(reader);
+  const isNested = /^d[ixX]/.test(reader.source.slice(reader.at, reader.at + 2));
+  const value = readExpression(reader);
+  return isNested ? sequence(place, value) : sequence(place, '=', operand(value));
+}
+
+function readDesignator(reader: Reader): Node {
+  if (reader.take('di')) return sequence('.', readSourceName(reader));
+  const isRange = reader.peek(1) === 'X';
+  reader.at += 2;
+  const first = readExpression(reader);
+  return isRange ? sequence('[', first, ' ... ', readExpression(reader), ']') : sequence('[', first, ']');
+}
+
+/** Such as `__alignof__`, with types and expressions as its arguments. */
+function readVendorExpression(reader: Reader): Node {
+  const name = readSourceName(reader);
+  return sequence(
+    name,
+    '(',
+    { kind: 'list', items: reader.untilEnd(() => readTemplateArgument(reader)) },
+    ')',
+  );
+}
+
+/** `requires (parameters) {…}`: what it asks for says nothing of the code. */
+function readRequirements(reader: Reader): Node {
+  if (reader.take('rQ')) {
+    readParameters(reader, () => reader.peek() === '_');
+    reader.expect('_');
+  } else reader.expect('rq');
+  reader.untilEnd(() => {
+    if (reader.take('T')) return reader.grammar.type(reader);
+    if (!reader.take('Q')) reader.expect('X');
+    const expression = readExpression(reader);
+    reader.take('N');
+    if (reader.take('R')) readTemplateArgsIfAny(reader, reader.grammar.name(reader));
+    return expression;
+  });
+  return text('requires {…}');
 }
 
 function readFunctionParameter(reader: Reader): Node {
@@ -169,11 +238,11 @@ function readScopeType(reader: Reader): Node {
   return reader.grammar.type(reader);
 }
 
-/** `L` type value `E`, or `L_Z` encoding `E`. */
+/** `L` type value `E`, or `L_Z` encoding `E`. In an expression it has parentheses, so it is no mere text. */
 export function readLiteral(reader: Reader): Node {
   reader.expect('L');
   if (reader.take('_Z')) {
-    const encoding = reader.grammar.encoding(reader);
+    const encoding = reader.grammar.constantFunction(reader);
     reader.expect('E');
     return encoding;
   }
@@ -184,12 +253,12 @@ export function readLiteral(reader: Reader): Node {
   const value = reader.source.slice(start, end).replace(/^n/, '-');
   reader.at = end + 1;
   if (type.kind !== 'text') return sequence('(', type, ')', value);
-  if (type.text === 'bool' && /^[01]$/.test(value)) return text(value === '1' ? 'true' : 'false');
+  if (type.text === 'bool' && /^[01]$/.test(value)) return sequence(value === '1' ? 'true' : 'false');
   if (value === '' && type.text === 'decltype(nullptr)') return type;
   const suffix = LITERAL_SUFFIXES[type.text];
-  if (suffix !== undefined) return text(value + suffix);
+  if (suffix !== undefined) return sequence(value + suffix);
   const isFloat = /^(float|double|long double|__float128)$/.test(type.text);
-  return text(`(${type.text})${isFloat ? `[${value}]` : value}`);
+  return sequence(`(${type.text})${isFloat ? `[${value}]` : value}`);
 }
 
 export function readDecltype(reader: Reader): Node {

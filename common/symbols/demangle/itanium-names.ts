@@ -5,8 +5,10 @@ import {
   readTemplateArgs,
   readTemplateArgument,
   readTemplateParameter,
+  skipConstraint,
 } from './itanium-arguments.ts';
 import { readDecltype } from './itanium-expressions.ts';
+import { readTemplateHead } from './itanium-heads.ts';
 import { readIdentifier, readQualifiers, readSourceName } from './itanium-identifiers.ts';
 import { baseName, endsInTemplate, type Node, namesItsResult, sequence, text } from './itanium-nodes.ts';
 import type { Reader } from './itanium-reader.ts';
@@ -19,26 +21,27 @@ interface NameFacts {
   qualifiers: string;
 }
 
-/** A function with its parameters, a variable, or a special name. */
-export function readEncoding(reader: Reader, isTop: boolean): Node {
+/** A function with its parameters, a variable, or a special name. `hasResult`: with the type of its result, where it says that. */
+export function readEncoding(reader: Reader, hasResult: boolean): Node {
   reader.budget.enter();
-  const node = readEncodingHere(reader, isTop);
+  const node = readEncodingHere(reader, hasResult);
   reader.budget.leave();
   return node;
 }
 
-function readEncodingHere(reader: Reader, isTop: boolean): Node {
+function readEncodingHere(reader: Reader, hasResult: boolean): Node {
   if (reader.peek() === 'T' || (reader.peek() === 'G' && /[VRT]/.test(reader.peek(1)))) {
     return readSpecialName(reader);
   }
-  const [outerArgs, outerForwards] = [reader.templateArgs, reader.forwards];
+  const [outerArgs, outerForwards, outerLambda] = [reader.templateArgs, reader.forwards, reader.lambda];
   reader.templateArgs = [];
   reader.forwards = [];
+  reader.lambda = undefined;
   const facts: NameFacts = { qualifiers: '' };
   const name = readName(reader, facts);
   resolveForwards(reader);
-  const encoding = readSignature(reader, name, facts, isTop);
-  [reader.templateArgs, reader.forwards] = [outerArgs, outerForwards];
+  const encoding = readSignature(reader, name, facts, hasResult);
+  [reader.templateArgs, reader.forwards, reader.lambda] = [outerArgs, outerForwards, outerLambda];
   return encoding;
 }
 
@@ -49,17 +52,17 @@ function resolveForwards(reader: Reader): void {
   }
 }
 
-const endsEncoding = (reader: Reader): boolean =>
-  reader.atEnd || reader.peek() === 'E' || reader.peek() === '.' || reader.peek() === '@';
+const endsEncoding = (reader: Reader): boolean => reader.atEnd || /[E.@Q]/.test(reader.peek());
 
-function readSignature(reader: Reader, name: Node, facts: NameFacts, isTop: boolean): Node {
+function readSignature(reader: Reader, name: Node, facts: NameFacts, hasResult: boolean): Node {
   if (endsEncoding(reader)) return name;
   let result: Node | undefined;
   if (endsInTemplate(name) && !namesItsResult(name)) result = readType(reader);
   const parameters = readParameters(reader, () => endsEncoding(reader));
+  skipConstraint(reader);
   return {
     kind: 'encoding',
-    result: isTop ? result : undefined,
+    result: hasResult ? result : undefined,
     name,
     parameters,
     suffix: facts.qualifiers,
@@ -204,6 +207,7 @@ function readDiscriminator(reader: Reader): void {
 /** `scope` is what a constructor constructs. */
 function readUnqualifiedName(reader: Reader, scope: Node | undefined): Node {
   reader.take('L');
+  const isFriend = reader.take('F');
   const next = reader.peek();
   let name: Node;
   if (next >= '0' && next <= '9') name = readSourceName(reader);
@@ -212,19 +216,21 @@ function readUnqualifiedName(reader: Reader, scope: Node | undefined): Node {
   else if ((next === 'C' || next === 'D') && scope) name = readConstructor(reader, scope);
   else name = readOperatorName(reader);
   while (reader.take('B')) name = { kind: 'tagged', child: name, tag: readIdentifier(reader) };
-  return name;
+  return isFriend ? sequence(name, '[friend]') : name;
 }
 
 /** `Ul` parameters `E` number: a lambda; `Ut` number: a type without a name. */
 function readUnnamed(reader: Reader): Node {
   if (reader.take('Ut')) return text(`{unnamed type#${reader.index() + 1}}`);
   reader.expect('Ul');
-  const wasInLambda = reader.inLambda;
-  reader.inLambda = true;
-  const parameters = readParameters(reader, () => reader.peek() === 'E');
-  reader.inLambda = wasInLambda;
+  const outer = reader.lambda;
+  const { head, names } = readTemplateHead(reader);
+  reader.lambda = names;
+  const parameters = readParameters(reader, () => /[EQ]/.test(reader.peek()));
+  skipConstraint(reader);
+  reader.lambda = outer;
   reader.expect('E');
-  return { kind: 'lambda', parameters, number: reader.index() + 1 };
+  return { kind: 'lambda', head, parameters, number: reader.index() + 1 };
 }
 
 function readBinding(reader: Reader): Node {
@@ -238,8 +244,8 @@ function readConstructor(reader: Reader, scope: Node): Node {
   const inherits = !destructor && reader.take('C') && reader.take('I');
   if (!/[0-9]/.test(reader.peek())) throw new NotDemangled('no constructor');
   reader.at++;
-  if (inherits) readType(reader);
-  return { kind: 'constructor', of: baseName(scope), destructor };
+  // a constructor of the class that it is inherited from
+  return { kind: 'constructor', of: baseName(inherits ? readType(reader) : scope), destructor };
 }
 
 function readOperatorName(reader: Reader): Node {

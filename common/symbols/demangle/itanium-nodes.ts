@@ -23,9 +23,12 @@ export type Node =
   | { kind: 'constructor'; of: Node; destructor: boolean }
   | { kind: 'tagged'; child: Node; tag: string }
   | { kind: 'conversion'; type: Node }
-  | { kind: 'lambda'; parameters: readonly Node[]; number: number }
+  /** `head`: the template parameters that it declares itself. */
+  | { kind: 'lambda'; head: readonly Node[]; parameters: readonly Node[]; number: number }
   /** Text around other nodes: expressions, thunks, literals. */
   | { kind: 'sequence'; parts: readonly (string | Node)[] }
+  /** How many there are, those of packs counted. */
+  | { kind: 'count'; items: readonly Node[] }
   /** Items with commas between them. */
   | { kind: 'list'; items: readonly Node[] };
 

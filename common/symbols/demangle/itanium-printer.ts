@@ -2,7 +2,7 @@
  * Writes a C++ name as binutils' c++filt does. A declarator surrounds its name — `void (*f)(int)` — so each type
  * has a left part and a right part.
  */
-import type { Node } from './itanium-nodes.ts';
+import { endsInTemplate, type Node } from './itanium-nodes.ts';
 import { Budget, Output } from './output.ts';
 
 type Of<Kind extends Node['kind']> = Extract<Node, { kind: Kind }>;
@@ -113,7 +113,7 @@ class Printer {
         return;
       case 'function':
         this.#left(node.result);
-        out.add(' ');
+        if (!this.#isAddress(node.result)) out.add(' ');
         return;
       case 'encoding':
         this.#encoding(node);
@@ -131,9 +131,14 @@ class Printer {
         this.print(node.type);
         return;
       case 'lambda':
-        out.add('{lambda(');
+        out.add('{lambda');
+        if (node.head.length > 0) this.#head(node.head);
+        out.add('(');
         this.#list(node.parameters);
         out.add(`)#${node.number}}`);
+        return;
+      case 'count':
+        out.add(String(node.items.reduce((sum, item) => sum + this.#countOf(item), 0)));
         return;
       case 'sequence':
         for (const part of node.parts) {
@@ -202,7 +207,7 @@ class Printer {
     }
     if (result) {
       this.#left(result);
-      if (result.kind !== 'function') this.#out.add(' ');
+      if (result.kind !== 'function' && !this.#isAddress(result)) this.#out.add(' ');
     }
     this.print(name);
     this.#parameters(parameters);
@@ -263,6 +268,13 @@ class Printer {
     return inner?.kind === 'array' ? ' (' : '';
   }
 
+  /** Of a function or an array: what follows belongs to its parenthesis. */
+  #isAddress(node: Node): boolean {
+    const resolved = this.#resolve(node);
+    if (resolved?.kind === 'memberPointer') return this.#opensDeclarator(resolved.child) !== '';
+    return resolved?.kind === 'pointer' && this.#opensDeclarator(this.#collapse(resolved).child) !== '';
+  }
+
   /** What a parameter stands for here; undefined for an item that its pack does not have. */
   #resolve(node: Node | undefined): Node | undefined {
     if (node?.kind !== 'parameter') return node;
@@ -278,6 +290,26 @@ class Printer {
     return this.#packIndex < 0 ? target : this.#resolve(target.items[this.#packIndex]);
   }
 
+  /** Items that it stands for. */
+  #countOf(node: Node): number {
+    const item = node.kind === 'expansion' ? node.child : node;
+    const resolved = item.kind === 'parameter' ? item.target : item;
+    return resolved?.kind === 'pack' ? resolved.items.length : 1;
+  }
+
+  #head(items: readonly Node[]): void {
+    this.#out.add('<');
+    this.#list(items);
+    this.#out.add('>');
+  }
+
+  /** Of what is no pack here, such as `auto`. */
+  #expandUnknown(child: Node, before: number): void {
+    const isName = child.kind === 'text' || (child.kind === 'nested' && !endsInTemplate(child));
+    if (!isName) this.#out.insert(before, '(');
+    this.#out.add(isName ? '...' : ')...');
+  }
+
   #expand(child: Node): void {
     const [index, size] = [this.#packIndex, this.#packSize];
     const before = this.#out.pieces;
@@ -285,7 +317,7 @@ class Printer {
     this.#packSize = -1;
     this.print(child);
     const count: number = this.#packSize;
-    if (count < 0) this.#out.add('...');
+    if (count < 0) this.#expandUnknown(child, before);
     else if (count === 0) this.#out.cut(before);
     for (let i = 1; i < count; i++) {
       this.#packIndex = i;

@@ -6,12 +6,15 @@ const MAX_SUBSTITUTIONS = 4096;
 
 /** The grammar is recursive: what its lower parts call of its upper ones. */
 export interface Grammar {
-  encoding(reader: Reader): Node;
+  /** A function, or a variable, as an argument of a template. */
+  constantFunction(reader: Reader): Node;
   name(reader: Reader): Node;
   nestedName(reader: Reader): Node;
   type(reader: Reader): Node;
   expression(reader: Reader): Node;
   literal(reader: Reader): Node;
+  /** Reads past what an argument of a template says of its parameter; false where it says nothing. */
+  skipDeclaration(reader: Reader): boolean;
 }
 
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
@@ -34,8 +37,12 @@ export class Reader {
   forwards: Extract<Node, { kind: 'parameter' }>[] = [];
   /** In a conversion operator's type, parameters may come before their arguments. */
   allowForward = false;
-  /** In the signature of a lambda, parameters are `auto`. */
-  inLambda = false;
+  /** In the signature of a lambda: the template parameters that it names itself; those behind them are `auto`. */
+  lambda: readonly Node[] | undefined;
+  /** What is read is not written: parameters need not be known. */
+  isConstraint = false;
+  /** Nodes that name no template parameter. */
+  readonly plain = new WeakSet<Node>();
 
   constructor(source: string, at: number, grammar: Grammar) {
     this.grammar = grammar;

@@ -43,6 +43,12 @@ export class Output {
     if (this.#length > MAX_OUTPUT) throw new NotDemangled('too long');
   }
 
+  /** Before what was added since there were so many pieces. */
+  insert(pieces: number, text: string): void {
+    this.#pieces.splice(pieces, 0, text);
+    this.#length += text.length;
+  }
+
   get text(): string {
     return this.#pieces.join('');
   }
