@@ -83,7 +83,8 @@ const BTI_C = 0xd503245f;
 const BR_X17 = 0xd61f0220;
 
 /**
- * `adrp x16, page`, `ldr x17, [x16, #offset]` and soon `br x17`, after an optional `bti c`. Where one begins has to be
+ * `adrp x16, page`, `ldr x17, [x16, #offset]` and soon `br x17`, at times after it was authenticated, behind an optional
+ * `bti c`. Where one begins has to be
  * found: the first stub's size is another one, and there may be a nop behind each.
  */
 function findStubsArm(code: Uint8Array, address: number): Stub[] {
@@ -93,7 +94,7 @@ function findStubsArm(code: Uint8Array, address: number): Stub[] {
   for (let i = 0; i + 8 <= code.length; i += 4) {
     const [adrp, ldr] = [word(i), word(i + 4)];
     if ((adrp & 0x9f00001f) >>> 0 !== 0x90000010 || (ldr & 0xffc003ff) >>> 0 !== 0xf9400211) continue;
-    const branch = [i + 8, i + 12].find((at) => word(at) === BR_X17);
+    const branch = [i + 8, i + 12, i + 16].find((at) => word(at) === BR_X17);
     if (branch === undefined) continue;
     const start = i >= 4 && word(i - 4) === BTI_C ? i - 4 : i;
     const pages = (((adrp << 8) >> 13) << 2) | ((adrp >>> 29) & 3);

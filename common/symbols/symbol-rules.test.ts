@@ -104,6 +104,18 @@ const LAYOUTS: { title: string; tools: string[]; sections: string[]; build(out: 
     sections: ['.plt'],
     build: (out) => buildArm(out, '-z', 'force-bti'),
   },
+  {
+    title: 'arm64 with signed pointers',
+    tools: ['clang', 'aarch64-linux-gnu-ld'],
+    sections: ['.plt'],
+    build: (out) => buildArm(out, '-z', 'pac-plt'),
+  },
+  {
+    title: 'arm64 with both',
+    tools: ['clang', 'aarch64-linux-gnu-ld'],
+    sections: ['.plt'],
+    build: (out) => buildArm(out, '-z', 'force-bti', '-z', 'pac-plt'),
+  },
 ];
 
 describe('stubs', () => {
