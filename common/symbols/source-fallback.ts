@@ -71,13 +71,19 @@ function lookupIn(
     const outermost = best.at(-1);
     if (outermost?.function && outermost.systemName && !isShared(outermost.systemName)) break;
   }
-  for (const frame of best) {
+  for (const [i, frame] of best.entries()) {
     frame.systemName ||= frame.function;
     const readable = readName(frame.systemName);
     if (readable !== frame.systemName) frame.function = readable;
+    if (frame.scope) best[i] = inScope(frame, readable === frame.systemName);
   }
   // lines without a function name nothing
   return best.length === 1 && !best[0]!.function ? [] : best;
+}
+
+/** `isPlain`: its name does not say the scope. */
+function inScope({ scope, ...frame }: SymbolFrame, isPlain: boolean): SymbolFrame {
+  return isPlain ? { ...frame, function: `${scope}::${frame.function}` } : frame;
 }
 
 function complete(outermost: SymbolFrame, other: SymbolFrame | undefined): void {

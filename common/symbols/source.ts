@@ -19,6 +19,8 @@ export interface SymbolFrame {
   column: number;
   /** It was compiled into the frame behind it. The last frame of a chain is never inlined. */
   inlined: boolean;
+  /** What the function stands in, as C++ writes it, where its name does not say it. */
+  scope?: string;
 }
 
 /** The frames of all addresses in `[start, end)`; of none where these could not be looked up. */

@@ -14,7 +14,7 @@ import { cachePathOf, pruneCacheFiles, readCacheFile, writeCacheFile } from '../
 import { fileOpener } from '../../files/file-opener.ts';
 import type { Probe } from '../../files/file-pool.ts';
 
-const FORMAT = 'everyframe-names 3';
+const FORMAT = 'everyframe-names 4';
 const ENDING = '.names';
 const MAX_FILE_BYTES = 8 << 20;
 const MAX_RANGES = 4096;

@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -75,3 +75,79 @@ describe('a stripped program', () => {
     expect(await nameOf('program', helper)).toBeUndefined();
   });
 });
+
+const SCOPES = `volatile int sink;
+#define INLINE __attribute__((always_inline)) inline
+#define OUTER __attribute__((noinline))
+template <class F> static INLINE int apply(F f, int a) { return f(a); }
+namespace { struct W { int v; INLINE int run(int x) { sink = x; return v * sink; } }; }
+namespace ns {
+static INLINE int helper(int a) { sink = a; return sink * 3; }
+extern "C" OUTER int plain(int a) { return helper(a); }
+}
+OUTER int one(int a) { return apply([](int x) { sink = x; return sink * 7; }, a); }
+OUTER int two(int a) { return apply([&](auto x) { sink = x; return sink * 5 + a; }, a); }
+int main(int c, char **) {
+  struct L { INLINE int f(int a) { sink = a; return sink + 2; } } l;
+  W w{c};
+  return one(c) + two(c) + ns::plain(c) + w.run(c) + l.f(c);
+}
+`;
+
+test.each([
+  ['g++', []],
+  ['g++', ['-flto']],
+  ['g++', ['-gdwarf-4', '-gsplit-dwarf']],
+  ['clang++', []],
+])(
+  '%s %j: inlined functions that other files can not call say what they stand in',
+  async (compiler, flags) => {
+    if (spawnSync(compiler, ['--version']).status !== 0) return console.log(`skipped: no ${compiler}`);
+    writeFileSync(path('scopes.cc'), SCOPES);
+    run(compiler, '-O2', '-g', '-std=c++17', ...flags, '-o', 'scopes', 'scopes.cc');
+    const elf = parseElf(bufferSource(readFileSync(path('scopes'))));
+    const symbols = await openSymbols(elf, placeOf(path('scopes')));
+    const { addr, size } = elf.section('.text')!;
+    const found = new Map<string, string>();
+    for (let at = addr; at < addr + size; at++)
+      for (const { function: name, systemName } of symbols.lookup(at)) found.set(name, systemName);
+    symbols.close();
+    // clang gives all of them mangled names, whose lambdas have numbers and no types
+    const names = [...found.keys()].map((name) =>
+      name.replace(/(?:\{lambda\}|<lambda\(.*?\)>|\$_\d+)::operator\(\).*$/, 'LAMBDA'),
+    );
+    const wanted = [
+      'ns::helper',
+      '(anonymous namespace)::W::run',
+      'one::LAMBDA',
+      'two::LAMBDA',
+      'main::L::f',
+    ];
+    const bare = (name: string): string =>
+      name.replace(/^(?:auto )?(one|two)\(int\)/, '$1').replace(/(?<=\w)\(int\)$/, '');
+    expect(names.map(bare)).toEqual(expect.arrayContaining([...wanted, 'plain', 'one', 'two', 'main']));
+    if (compiler === 'g++') expect(found.get('ns::helper')).toBe('helper');
+  },
+);
+
+test.each([4, 5])(
+  'DWARF %i whose strings dwz has moved to another file still says where it was compiled',
+  async (version) => {
+    if (spawnSync('dwz', ['--version']).status !== 0) return console.log('skipped: no dwz');
+    mkdirSync(path('source'), { recursive: true });
+    writeFileSync(
+      path('source/c.c'),
+      'int shared_work(int x) { return x * 7; }\nint main(int c, char **v) { return shared_work(c); }\n',
+    );
+    for (const name of ['first', 'second']) run('gcc', '-g', `-gdwarf-${version}`, '-o', name, 'source/c.c');
+    run('dwz', '-m', 'common', '-M', path('common'), 'first', 'second');
+    const work = Number.parseInt(/^([0-9a-f]+) T shared_work$/m.exec(run('nm', 'first'))![1]!, 16);
+    const symbols = await openSymbols(
+      parseElf(bufferSource(readFileSync(path('first')))),
+      placeOf(path('first')),
+    );
+    const [frame] = symbols.lookup(work);
+    symbols.close();
+    expect(frame).toMatchObject({ function: 'shared_work', file: path('source/c.c'), line: 1 });
+  },
+);

@@ -224,6 +224,7 @@ export class DwarfSource implements SymbolSource {
 
   /** With `only`, for that address. */
   #parse(skeleton: Unit, only?: number): ParsedUnit {
+    if (skeleton.sharedCompDir >= 0) skeleton.compDir ||= this.#sharedText(skeleton.sharedCompDir);
     const { unit, units } = (skeleton.dwoName && this.#attempt(() => this.#split.find(skeleton))) || {
       unit: skeleton,
       units: this.#units,
@@ -273,7 +274,7 @@ export class DwarfSource implements SymbolSource {
     if (chain.length === 0 && row)
       return [{ function: '', systemName: '', file, line, column, inlined: false }];
     return chain.map((entry: FunctionRow) => {
-      const { name, linkageName } = names.resolve(entry.nameDie, unit);
+      const { name, linkageName, scope } = names.resolve(entry.nameDie, unit);
       const frame: SymbolFrame = {
         function: name || linkageName,
         systemName: linkageName,
@@ -281,10 +282,15 @@ export class DwarfSource implements SymbolSource {
         line,
         column,
         inlined: entry.isInlined,
+        ...(scope && { scope }),
       };
       [file, line, column] = [path(entry.callFile), entry.callLine, entry.callColumn];
       return frame;
     });
+  }
+
+  #sharedText(at: number): string {
+    return this.#attempt(() => this.#openAlternate()?.file.section('str').string(at)) ?? '';
   }
 
   #openAlternate(): UnitList | undefined {

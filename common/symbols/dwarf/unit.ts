@@ -47,7 +47,11 @@ export interface Unit extends UnitHeader {
   stmtList: number;
   name: string;
   compDir: string;
+  /** Where in the strings of the dwz file it stands, -1: not there. */
+  sharedCompDir: number;
   dwoName: string;
+  /** DW_LANG_…, 0 if it says none. */
+  language: number;
 }
 
 const ADDRESS_SIZES = new Set([4, 8]);
@@ -179,7 +183,9 @@ function makeUnit(place: UnitPlace, attributes: Map<number, RootAttribute>, byte
     stmtList: number(D.AT_STMT_LIST) ?? -1,
     name: '',
     compDir: '',
+    sharedCompDir: sharedString(attributes.get(D.AT_COMP_DIR)),
     dwoName: '',
+    language: number(D.AT_LANGUAGE) ?? 0,
   };
   const text = (name: number): string => {
     const found = attributes.get(name);
@@ -193,6 +199,9 @@ function makeUnit(place: UnitPlace, attributes: Map<number, RootAttribute>, byte
   setAddresses(unit, attributes.get(D.AT_LOW_PC), attributes.get(D.AT_HIGH_PC));
   return unit;
 }
+
+const sharedString = (found: RootAttribute | undefined): number =>
+  found && (found.form === D.FORM_GNU_STRP_ALT || found.form === D.FORM_STRP_SUP) ? found.value : -1;
 
 function idAt(bytes: Uint8Array, at: number): string {
   return Buffer.from(bytes.subarray(at, at + 8))
