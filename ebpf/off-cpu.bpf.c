@@ -279,6 +279,26 @@ int on_switch(u64 *ctx)
 	return 0;
 }
 
+/* A thread that runs another program takes over the number of its process's first thread: nobody has its own any more.
+ * struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm */
+SEC("tp_btf/sched_process_exec")
+int on_renumbered(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	u32 tid = ctx[1];
+	struct ef_thread *t = tid == (u32)task->pid ? NULL : thread_of(tid);
+	u64 now_ns = bpf_ktime_get_ns();
+
+	if (!t)
+		return 0;
+	begin_change(t);
+	add_time(t, EF_THREAD_RUNNING, t->since_ns, now_ns);
+	t->since_ns = now_ns;
+	end_change(t);
+	end_thread(t, tid);
+	return 0;
+}
+
 /* Frames of BPF stand before the scheduler's, how many depends on the kernel and on what else is attached. */
 #define MAX_SKIPPED 8
 

@@ -14,7 +14,9 @@ const SECONDS = 1.5;
 /** Every wait of these programs has its stack taken. */
 const ALL = ['--off-cpu-threshold', '1'];
 
-const SWITCH_PROGRAMS = ['on_switch', 'on_waking', 'take_wait', 'report_waiting', 'take_late'];
+const SWITCH_PROGRAMS = [
+  ...['on_switch', 'on_waking', 'on_renumbered', 'take_wait', 'report_waiting', 'take_late'],
+];
 
 interface Waits {
   /** What the program says of each function, nanoseconds. */
@@ -219,6 +221,30 @@ describe.skipIf(missingRights)('time that threads wait', () => {
     // the switch itself is nobody's time to the scheduler
     const tooLong = known.filter(([tid, ns]) => ns > 1.2 * (after.get(tid)! - before.get(tid)!) + 20e6);
     expect(tooLong).toEqual([]);
+  }, 60_000);
+
+  it('has no thread running on that has run another program under the number of its process', () => {
+    const runs = compile('thread-exec', 'gcc', ['-O1', '-pthread'], 'thread-exec.c');
+    const file = join(scratchFolder, 'thread-exec.pb.gz');
+    const flags = ['record', '--off-cpu', '--force', '-o', file, '--', runs, 'sleep', '2'];
+    const said = execFileSync(EVERYFRAME, flags, {
+      ...{ encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], timeout: 30_000 },
+    });
+    const [pid, tid] = /^(\d+) (\d+)$/m.exec(said)!.slice(1).map(Number);
+    const { profiles } = readProfiles(file, readFileSync(file));
+    const times = profiles.find(({ type }) => type.sampleType.type === 'thread_time')!;
+    const runningOf = (thread: number | undefined): number =>
+      sum(
+        times.samples.filter(
+          (sample) => sample.tid === thread && attribute(times, sample, 'thread.state') === 'running',
+        ),
+      );
+    expect(pid).not.toBe(tid);
+    expect(runningOf(tid)).toBeLessThan(0.5e9);
+    const slept = times.samples.filter(
+      (sample) => sample.tid === pid && attribute(times, sample, 'thread.state') === 'blocked:sleep',
+    );
+    expect(sum(slept)).toBeGreaterThan(1.9e9);
   }, 60_000);
 
   it('has no program in the kernel unless it is asked for', () => {

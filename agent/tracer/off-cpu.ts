@@ -49,7 +49,7 @@ export const weightOf = (probability: number): number =>
 /** What runs at each switch, with the maps of it. */
 export const openSwitchPrograms = (open: OpenObject, base: NativeBpfObject): NativeBpfObject =>
   open(OBJECT, {
-    programs: ['on_switch', 'on_waking', 'report_waiting'],
+    programs: ['on_switch', 'on_waking', 'on_renumbered', 'report_waiting'],
     context: Context.SWITCH,
     share: [base],
   });
@@ -107,6 +107,7 @@ export class OffCpu implements Follower {
     if (!this.#object) return;
     this.#object.attach('on_switch');
     this.#object.attach('on_waking');
+    this.#object.attach('on_renumbered');
     await this.#orWithout(() => this.#waiting?.noteThreads([this.#object!]));
   }
 
