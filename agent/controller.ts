@@ -308,9 +308,9 @@ export class Controller {
     return new Intervals(this.#options, {
       ...this.#parts(),
       sink,
-      afterwards: async (endNs) => {
+      afterwards: async (untilNs) => {
         this.#loopDelay.takeInterval();
-        this.#processes.releaseUntil(endNs);
+        this.#processes.releaseUntil(untilNs);
         this.#maintenance.afterInterval();
         if (await this.#kernel.refresh()) this.#frames.forgetKernel();
       },

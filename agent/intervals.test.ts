@@ -15,6 +15,8 @@ function setUp() {
     warnings: [] as string[],
     pushed: 0,
     isCaughtUp: true,
+    isDrained: true,
+    lastKtimeNs: 0,
     heap: undefined as string[] | undefined,
   };
   let onDrain = (): void => {};
@@ -28,6 +30,9 @@ function setUp() {
           seen.drains++;
           onDrain();
         },
+        get isDrained() {
+          return seen.isDrained;
+        },
         catchUp: async (maxMs) => {
           seen.heap?.push(`catch up within ${maxMs}`);
           return seen.isCaughtUp;
@@ -40,7 +45,7 @@ function setUp() {
           return seen.waiting;
         },
         takeInterval: () => {
-          const interval = { samples: seen.waiting } as Interval;
+          const interval = { samples: seen.waiting, lastKtimeNs: seen.lastKtimeNs } as Interval;
           seen.waiting = 0;
           return interval;
         },
@@ -150,4 +155,22 @@ it('reports the live heap once all records that it needs were taken, and leaves 
   seen.isCaughtUp = false;
   await intervals.flush();
   expect(seen.heap).toEqual(['read', 'catch up within 1000', 'left out']);
+});
+
+it('says of no more than of what was taken that it is handed on', async () => {
+  const { seen, intervals } = setUp();
+  [seen.isDrained, seen.lastKtimeNs] = [false, 30];
+  await intervals.flush();
+  seen.lastKtimeNs = 50;
+  await intervals.flush();
+  seen.lastKtimeNs = 0;
+  await intervals.flush();
+  expect(seen.ended.splice(0)).toEqual([30n, 42n, 0n]);
+  [seen.heap, seen.isCaughtUp, seen.lastKtimeNs] = [[], false, 31];
+  await intervals.flush();
+  seen.isCaughtUp = true;
+  await intervals.flush();
+  intervals.stop();
+  await intervals.flush();
+  expect(seen.ended).toEqual([31n, 42n, 31n]);
 });

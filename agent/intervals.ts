@@ -18,7 +18,7 @@ export interface IntervalOptions {
 }
 
 export interface IntervalParts {
-  tracer: Pick<Tracer, 'drain' | 'catchUp' | 'reportWaiting'> & {
+  tracer: Pick<Tracer, 'drain' | 'isDrained' | 'catchUp' | 'reportWaiting'> & {
     native: Pick<Tracer['native'], 'monotonicNs'>;
   };
   traces: Pick<TraceHandler, 'takeInterval' | 'release' | 'waiting'>;
@@ -26,8 +26,8 @@ export interface IntervalParts {
   threadTimes: Pick<ThreadTimes, 'takeProfile'>;
   liveHeap: Pick<LiveHeap, 'isAskedFor' | 'read' | 'report' | 'leaveOut'>;
   sink: ProfileSink;
-  /** After each interval; it ended at `endNs` of the monotonic clock. */
-  afterwards(endNs: bigint): Promise<void>;
+  /** After each interval: all that was sampled before `untilNs` of the monotonic clock is handed on. */
+  afterwards(untilNs: bigint): Promise<void>;
   warn(message: string): void;
 }
 
@@ -39,6 +39,12 @@ const LATE_MS = 5000;
 const FULL_INTERVAL_SAMPLES = 30_000;
 /** An interval waits no longer for the records that say whose the live heap is. */
 const MAX_CATCH_UP_MS = 1000;
+
+/** Records come in the order of time: those of before the newest sample were taken. */
+function takenUntil({ lastKtimeNs }: Interval, beganNs: bigint): bigint {
+  const takenNs = BigInt(lastKtimeNs);
+  return takenNs < beganNs ? takenNs : beganNs;
+}
 
 export class Intervals {
   /** Samples that were handed on; and those whose interval could not be made into a profile, which is an error of the agent's. */
@@ -115,20 +121,18 @@ export class Intervals {
   }
 
   async #flush(): Promise<void> {
-    const { tracer, traces, threadTimes, liveHeap, sink, afterwards, warn } = this.#parts;
+    const { tracer, traces, threadTimes, sink, afterwards, warn } = this.#parts;
     this.#isFlushing = true;
     this.#flushedAtMs = performance.now();
     try {
-      if (!this.#isStopped) {
-        tracer.reportWaiting();
-        if (liveHeap.isAskedFor) await this.#reportLiveHeap();
-        else tracer.drain();
-      }
+      const beganNs = tracer.native.monotonicNs();
+      const isWhole = !this.#isStopped && (await this.#takeRecords());
       const endNs = tracer.native.monotonicNs();
-      await this.#report(traces.takeInterval());
+      const interval = traces.takeInterval();
+      await this.#report(interval);
       const times = threadTimes.takeProfile(endNs);
       if (times) await sink.push(times);
-      await afterwards(endNs);
+      await afterwards(isWhole ? beganNs : takenUntil(interval, beganNs));
     } catch (error) {
       // one interval is lost, the agent goes on
       warn(`an interval could not be made into a profile: ${(error as Error).stack}`);
@@ -137,11 +141,22 @@ export class Intervals {
     }
   }
 
-  async #reportLiveHeap(): Promise<void> {
+  /** False: of those that waited some were not taken. */
+  async #takeRecords(): Promise<boolean> {
+    const { tracer, liveHeap } = this.#parts;
+    tracer.reportWaiting();
+    if (liveHeap.isAskedFor) return this.#reportLiveHeap();
+    tracer.drain();
+    return tracer.isDrained;
+  }
+
+  async #reportLiveHeap(): Promise<boolean> {
     const { tracer, liveHeap } = this.#parts;
     liveHeap.read();
-    if (await tracer.catchUp(MAX_CATCH_UP_MS)) liveHeap.report();
+    const isWhole = await tracer.catchUp(MAX_CATCH_UP_MS);
+    if (isWhole) liveHeap.report();
     else liveHeap.leaveOut();
+    return isWhole;
   }
 
   async #report(interval: Interval): Promise<void> {

@@ -2,7 +2,7 @@
  * What /proc says about a process, for whatever BPF did not. The process can end, or become another one, between
  * two reads: `undefined` is an expected answer everywhere here.
  */
-import { closeSync, openSync, readlinkSync, readSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readlinkSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseProcCgroup } from './cgroup-owner.ts';
 
@@ -51,6 +51,14 @@ export function readProcProcess(proc: string, pid: number, startBoottimeNs: bigi
   const after = readStat(directory);
   if (!after || after.startTicks !== before.startTicks) return undefined;
   return { comm: after.comm, parentPid: after.parentPid, executablePath, cgroupPath };
+}
+
+/** False where the process that had this PID and started at this time is surely gone. */
+export function mayRun(proc: string, pid: number, startBoottimeNs: bigint): boolean {
+  const directory = join(proc, String(pid));
+  if (!existsSync(directory)) return false;
+  const stat = readStat(directory);
+  return !stat || stat.startTicks === startBoottimeNs / TICK_NS;
 }
 
 /** How long a thread has been on a CPU, by the scheduler's count, nanoseconds; undefined where there is none, or no such file. */

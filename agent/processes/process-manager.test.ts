@@ -39,6 +39,24 @@ const exit = (pid: number, execId: number, start: bigint, ktimeNs: bigint) => ({
   ktimeNs,
 });
 
+test('has ended: whose exit was told, whose exit was missed, and what was there before another program', () => {
+  const processes = new ProcessManager({ clock });
+  const stat = parseStat(readFileSync('/proc/self/stat', 'utf8'))!;
+  const self = { pid: toPid(process.pid), execId: 3, startBoottimeNs: stat.startTicks * 10_000_000n };
+  const hasEnded = (more: object) => processes.hasEnded({ ...self, ...more });
+  expect(hasEnded({})).toBe(false);
+  expect(hasEnded({ startBoottimeNs: 1n })).toBe(true);
+  expect(hasEnded({ pid: toPid(2 ** 22 + 1) })).toBe(true);
+  processes.onProcess(record(process.pid, 2, self.startBoottimeNs));
+  processes.onProcess(record(process.pid, 3, self.startBoottimeNs, { ktimeNs: 9n }));
+  expect([hasEnded({}), hasEnded({ execId: 2 })]).toEqual([false, true]);
+  // what ended is forgotten once its traces are out
+  processes.releaseUntil(10n);
+  expect([hasEnded({}), hasEnded({ execId: 2 })]).toEqual([false, true]);
+  processes.onProcess(record(2 ** 22 + 1, 1, 1n));
+  expect(hasEnded({ pid: toPid(2 ** 22 + 1), execId: 1, startBoottimeNs: 1n })).toBe(true);
+});
+
 describe('facts', () => {
   test('a process in a container', () => {
     const processes = manager();

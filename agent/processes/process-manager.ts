@@ -16,7 +16,7 @@ import { isOfSample } from '../../common/profile/model/sample-attributes.ts';
 import type { ExitRecord, ProcessIdentity, ProcessRecord } from '../records/records.ts';
 import { type BootClock, createBootClock } from './boot-clock.ts';
 import { type CgroupOwner, readCgroupOwner } from './cgroup-owner.ts';
-import { type ProcProcess, readProcProcess } from './proc-files.ts';
+import { mayRun, type ProcProcess, readProcProcess } from './proc-files.ts';
 import { KERNEL_SERVICE, serviceNameOf } from './service-name.ts';
 
 export interface ProcessManagerOptions {
@@ -128,9 +128,13 @@ export class ProcessManager {
     return this.#add(identity, who, process.hrtime.bigint()).process;
   }
 
-  /** As far as is known; false of one that nobody was told of. */
-  hasEnded({ pid, execId, startBoottimeNs }: ProcessIdentity): boolean {
-    return this.#find(pid, execId, startBoottimeNs)?.endedKtimeNs !== undefined;
+  /** Also where its exit was not told, or was forgotten since. */
+  hasEnded(identity: ProcessIdentity): boolean {
+    const { pid, execId, startBoottimeNs } = identity;
+    const known = this.#find(pid, execId, startBoottimeNs);
+    const newest = this.#byPid.get(pid, NO_OPTIONS)?.newest;
+    if (known ? known.endedKtimeNs !== undefined : newest && isOlder(identity, newest)) return true;
+    return !mayRun(this.#proc, pid, startBoottimeNs);
   }
 
   /** Says more of an execution, where it is kept: samples of it that go out from now on have the attribute. */

@@ -345,6 +345,11 @@ export class Tracer {
     this.#records?.drain();
   }
 
+  /** Nothing of what waited at the last {@link drain} still waits. */
+  get isDrained(): boolean {
+    return (this.#records?.behindMs ?? 0) === 0;
+  }
+
   /** Takes all that waits in the ring buffer now. False: that took longer than `maxMs`. */
   async catchUp(maxMs: number): Promise<boolean> {
     return (await this.#records?.catchUp(maxMs)) ?? true;

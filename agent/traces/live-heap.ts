@@ -83,8 +83,12 @@ export class LiveHeap {
   #byEnd(entries: Buffer): [running: Buffer[], ended: Buffer[]] {
     const running: Buffer[] = [];
     const ended: Buffer[] = [];
+    const known = new Map<string, boolean>();
     for (let at = 0; at < entries.length; at += ENTRY_BYTES) {
-      const hasEnded = this.#parts.processes.hasEnded(processOf(entries, at + KEY_BYTES));
+      const process = processOf(entries, at + KEY_BYTES);
+      const key = `${process.pid} ${process.execId} ${process.startBoottimeNs}`;
+      const hasEnded = known.get(key) ?? this.#parts.processes.hasEnded(process);
+      known.set(key, hasEnded);
       (hasEnded ? ended : running).push(entries.subarray(at, at + ENTRY_BYTES));
     }
     return [running, ended];
