@@ -12,7 +12,8 @@ import type { FlameGraphResponse } from '../common/flame/tree-answer.ts';
 import { encodeOtlp, otlpRequest } from '../test/browser/encode-otlp.ts';
 import { Pusher } from '../test/browser/push.ts';
 import { profileFromText } from '../test/browser/synthetic-profile.ts';
-import { type Collector, type CollectorOptions, CollectorStartError, startCollector } from './main.ts';
+import { type Collector, type CollectorOptions, startCollector } from './main.ts';
+import { CollectorStartError } from './settings/start-error.ts';
 import type { StatusResponse } from './status/status.ts';
 
 const warnings: string[] = [];
@@ -240,7 +241,7 @@ describe('a collector with a token', () => {
       expect([path, answer.status]).toEqual([path, 401]);
       expect(answer.headers.get('www-authenticate')).toMatch(/^Basic /);
     }
-    expect(guarded.store.stats().samples).toBe(0);
+    expect(guarded.tenants[0]!.store.stats().samples).toBe(0);
   });
 
   it('takes and shows everything with it, also as the password that a browser sends', async () => {

@@ -1,15 +1,13 @@
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Logger } from 'pino';
 import { BadSetting } from '../common/base/bad-setting.ts';
 import { startPageServer } from './api/page-server.ts';
-import { statusResponse } from './api/responses.ts';
+import { type StatusSources, statusResponse } from './api/responses.ts';
 import { type ForwardSettings, forwardOptions } from './forward/forward-options.ts';
 import { Forwarder } from './forward/forwarder.ts';
 import { startGrpcServer } from './ingest/grpc-server.ts';
 import { startHttpIngest } from './ingest/http-server.ts';
 import type { IntakeOptions } from './ingest/intake.ts';
-import { Receiver } from './ingest/receiver.ts';
+import { Receivers } from './ingest/receivers.ts';
 import { type AccessFiles, readAccess } from './net/access.ts';
 import { ByteBudget } from './net/byte-budget.ts';
 import { ConnectionGate } from './net/connection-gate.ts';
@@ -18,33 +16,23 @@ import { describeListenError, type ServerName } from './net/listen-error.ts';
 import { readPageFiles } from './net/page-files.ts';
 import { checkBeyondLoopback, readAddresses } from './net/reach.ts';
 import { COLLECTOR_DEFAULTS } from './settings/options.ts';
+import { CollectorStartError } from './settings/start-error.ts';
+import { SOLE_TENANT } from './settings/tenants.ts';
 import { SourceDirectoryError, SourceFiles } from './source/source-files.ts';
-import type { StatusResponse, WatchedAgent } from './status/status.ts';
-import { asOwner, type DataOwner, explainLock } from './store/duckdb/data-directory.ts';
-import { MemoryStore } from './store/memory/memory-store.ts';
-import type { Store } from './store/store.ts';
-import { SymbolSources } from './symbols/symbol-sources.ts';
+import type { CollectorStatus, WatchedAgent } from './status/status.ts';
+import { closeTenants, openTenants, type Tenant, type TenantOptions } from './tenants/tenant.ts';
 
-export interface CollectorOptions {
+export interface CollectorOptions extends TenantOptions {
   /** `host:port`; port 0 takes a free one. */
   grpcListen: string;
   httpListen: string;
   pageListen: string;
-  /** Bounds of the store; the process itself needs some 60 MiB more. */
-  maxMemoryBytes: number;
-  maxAgeMs?: number;
-  /** Where samples are kept on disk; undefined: in memory. */
-  data?: { directory: string; maxBytes: number; owner?: DataOwner | undefined };
-  /** URL of a ClickHouse server that keeps them, with user, password and database. */
-  clickhouse?: string | undefined;
-  /** TLS and the token that requests need: files, read at the start. */
+  /** TLS and the tokens that requests need: files, read at the start. */
   access?: AccessFiles;
   /** Where the servers speak TLS: another one for OTLP over gRPC on loopback that does not, at `urls.grpc`. */
   plainLoopback?: boolean;
   /** Others may reach it without a token. */
   allowAnyone?: boolean;
-  /** Bytes of requests a second that one address may send. */
-  maxSenderRate?: number;
   /** Directories whose files the page may show as source; by default none. */
   source?: readonly string[];
   /** URL of a trace, with {trace_id} in place of its ID. */
@@ -55,7 +43,6 @@ export interface CollectorOptions {
   agent?: () => WatchedAgent | undefined;
   /** Directory of the built page; by default build/web of this package. */
   pageDirectory?: string;
-  logger: Pick<Logger, 'info' | 'warn' | 'error'>;
 }
 
 export interface Collector {
@@ -67,21 +54,17 @@ export interface Collector {
     /** OTLP over HTTP: the whole URL to post to. */
     http: string;
   };
-  store: Store;
+  /** One without a name where it has no tenants. */
+  tenants: readonly Pick<Tenant, 'name' | 'store'>[];
   /** What it says of itself now. */
-  status(): StatusResponse;
+  status(): CollectorStatus;
   /**
-   * Reads certificate and token again; false where one of them is new or gone, which takes a start.
+   * Reads certificate and tokens again; false where one of them is new or gone, which takes a start.
    *
    * @throws Error with a sentence; the old ones stay
    */
   renewAccess(files: AccessFiles): boolean;
   stop(): Promise<void>;
-}
-
-/** The collector can't start, for a reason that its user can change. */
-export class CollectorStartError extends Error {
-  override name = 'CollectorStartError';
 }
 
 /**
@@ -99,19 +82,17 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
   const files = readFiles(options.pageDirectory);
   const sources = await openSources(options);
   const forwarder = makeForwarder(options);
-  const store = await openStore(options, now);
-  const receiver = new Receiver(
-    store,
-    now,
-    logger,
-    options.maxSenderRate ?? COLLECTOR_DEFAULTS.maxSenderRate,
-    forwarder,
-  );
-  const symbols = new SymbolSources(options.data && join(options.data.directory, 'symbols'), logger);
+  const tenants = await openTenants(access.tenants, options, now, forwarder);
+  const receivers = new Receivers(new Map(tenants.map(({ name, receiver }) => [name, receiver])), now);
   const budget = new ByteBudget(COLLECTOR_DEFAULTS.maxBytesInFlight);
-  const gate = new ConnectionGate({ note: (reason) => receiver.refuse(reason) });
-  const intake = { receiver, access, budget, gate };
+  const gate = new ConnectionGate({ note: (reason) => receivers.refuse(reason) });
+  const intake = { receivers, access, budget, gate };
   const running = new RunningServers();
+  const stop = async (): Promise<void> => {
+    await running.stop();
+    gate.close();
+    await Promise.all([forwarder?.stop(), closeTenants(tenants)]);
+  };
   try {
     const grpcPort = await running.add('grpc', listen.grpc, () => startGrpcServer(listen.grpc, intake));
     const plainPort =
@@ -123,47 +104,52 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
       page: '',
     };
     const { grpc, http } = urls;
-    const status = {
-      stats: receiver.stats,
-      store,
-      listen: { grpc, http },
-      startedMs: now(),
-      traceUrl: options.traceUrl,
-      forwarder,
-      budget,
-      gate,
-      agent: options.agent,
-    };
+    const startedMs = now();
+    const shown = tenants.map(({ name, receiver: { stats }, store, symbols }) => {
+      const { traceUrl, agent } = options;
+      // what all share is nothing that one of several is shown
+      const shared = name === SOLE_TENANT ? { budget, gate } : { tenant: name };
+      const status: StatusSources = {
+        stats,
+        store,
+        listen: { grpc, http },
+        startedMs,
+        traceUrl,
+        forwarder,
+        agent,
+        ...shared,
+      };
+      return [name, { status, symbols }] as const;
+    });
     const pagePort = await running.add('page', listen.page, () =>
       startPageServer({
         listen: listen.page,
         access,
         files,
-        status,
-        symbols,
+        tenants: new Map(shown),
         sources,
+        gate,
+        budget,
+        refuse: (reason) => receivers.refuse(reason),
         now,
         logger,
       }),
     );
     urls.page = `${access.scheme}://${reachable(listen.page, pagePort)}/`;
-    const stop = async (): Promise<void> => {
-      await running.stop();
-      gate.close();
-      await symbols.close();
-      await Promise.all([forwarder?.stop(), store.close()]);
-    };
     return {
       urls,
-      store,
-      status: () => statusResponse(status, now()),
+      tenants,
+      status: () => ({
+        tenants: shown.map(([, { status }]) => statusResponse(status, now())),
+        requestMemory: budget.stats(),
+        connections: gate.stats(),
+        refused: access.tenants.includes(SOLE_TENANT) ? 0 : receivers.strangers.refusals.total,
+      }),
       renewAccess: (files) => access.renew(readAccess(files)),
       stop,
     };
   } catch (error) {
-    await running.stop();
-    gate.close();
-    await Promise.all([forwarder?.stop(), store.close()]);
+    await stop();
     throw error;
   }
 }
@@ -191,54 +177,6 @@ function makeForwarder({ forward, logger }: CollectorOptions): Forwarder | undef
   } catch (error) {
     if (!(error instanceof BadSetting)) throw error;
     throw new CollectorStartError(error.message, { cause: error });
-  }
-}
-
-async function openStore(
-  { data, clickhouse, maxMemoryBytes, maxAgeMs, logger }: CollectorOptions,
-  now: () => number,
-): Promise<Store> {
-  if (clickhouse !== undefined) {
-    return openClickHouse(clickhouse, maxAgeMs ?? COLLECTOR_DEFAULTS.maxAgeMs.kept, now, logger);
-  }
-  if (data === undefined) {
-    return new MemoryStore({
-      maxBytes: maxMemoryBytes,
-      maxAgeMs: maxAgeMs ?? COLLECTOR_DEFAULTS.maxAgeMs.inMemory,
-      now,
-    });
-  }
-  // Loaded here: the database's binary is large, and a collector in memory starts without it.
-  const { DuckDbStore } = await import('./store/duckdb/duckdb-store.ts');
-  const { directory, maxBytes, owner } = data;
-  const age = maxAgeMs ?? COLLECTOR_DEFAULTS.maxAgeMs.kept;
-  try {
-    return await asOwner(directory, owner, () =>
-      DuckDbStore.open({ directory, maxBytes, maxAgeMs: age, now, logger }),
-    );
-  } catch (error) {
-    throw new CollectorStartError(`--data ${data.directory}: ${explainLock((error as Error).message)}`, {
-      cause: error,
-    });
-  }
-}
-
-async function openClickHouse(
-  url: string,
-  maxAgeMs: number,
-  now: () => number,
-  logger: CollectorOptions['logger'],
-): Promise<Store> {
-  const { ClickHouseStore } = await import('./store/clickhouse/clickhouse-store.ts');
-  try {
-    return await ClickHouseStore.open({ url, maxAgeMs, now, logger });
-  } catch (error) {
-    // The URL may hold a password.
-    const where = URL.canParse(url) ? new URL(url).host : 'what is given';
-    throw new CollectorStartError(
-      `--clickhouse: ${where} can't be used: ${(error as Error).message || String(error)}`,
-      { cause: error },
-    );
   }
 }
 

@@ -75,6 +75,8 @@ refused() { # refused WHY FLAGS…
 	}
 }
 refused 'more than one needs clickhouse' --set collector.replicas=2
+refused 'token.existingSecret is needed' --set 'token.tenants={shop}'
+refused 'tenants' --set 'token.existingSecret=x,token.tenants={Shop}'
 refused 'agent.collectionAgent is needed' --set collector.enabled=false
 refused 'give one of them' --set clickhouse.enabled=true,clickhouse.existingSecret=x
 refused 'agnet' --set agnet.enabled=true
@@ -95,4 +97,4 @@ unfit 's/targetPort: page/targetPort: no_page/'
 unfit 's/runAsNonRoot: true/runAsNonRoot: false/'
 unfit 's/hostPID: true/&\n      hostNetwork: true/'
 "$check" deploy/opentelemetry/rbac.yaml || fail rbac.yaml
-say 'lint, six cases, strict decoding, validation, Pod Security Standards, eight refusals: ok'
+say 'lint, seven cases, strict decoding, validation, Pod Security Standards, ten refusals: ok'

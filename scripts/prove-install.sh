@@ -1,7 +1,8 @@
 #!/bin/bash
 # prove-install.sh [SUITE…|musl]: what `npm run dist` makes, in bare roots of Debian 11, 12 and 13 and of Ubuntu 24.04, and in one
 # that has musl and busybox alone: no Node, npm or compiler. As root; needs debootstrap. Prints a line for each thing that was
-# tried; ends with 1 at the first that fails.
+# tried; ends with 1 at the first that fails. Without arguments the units under systemd, what is for Kubernetes, the image and a machine
+# that boots follow, twenty minutes in all: these need what their scripts (prove-units.sh, -deploy, -image, -boot) say.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 roots=${EVERYFRAME_ROOTS:-/var/tmp/everyframe-roots}
@@ -262,3 +263,7 @@ for suite in ${*:-bullseye bookworm trixie noble musl}; do
 	prove_deb
 	prove_rpm
 done
+
+if [ $# = 0 ]; then
+	for part in units deploy image boot; do "scripts/prove-$part.sh"; done
+fi

@@ -3,12 +3,13 @@ import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import { CAPABILITY_BITS } from '../../agent/host/capabilities.ts';
 import type { ForwardSettings } from '../../collector/forward/forward-options.ts';
-import { type Collector, CollectorStartError, startCollector } from '../../collector/main.ts';
+import { type Collector, startCollector } from '../../collector/main.ts';
 import {
   COLLECTOR_SETTINGS,
   type CollectorSettings,
   parseCollectorSettings,
 } from '../../collector/settings/options.ts';
+import { CollectorStartError } from '../../collector/settings/start-error.ts';
 import { BadSetting } from '../../common/base/bad-setting.ts';
 import { addConfigFlag, DEFAULT_CONFIG, findConfig } from '../config/find-config.ts';
 import { addExamples } from '../program/examples.ts';
@@ -124,6 +125,7 @@ async function start(
     tlsCert,
     tlsKey,
     tokenFile,
+    tenant,
     user: userName,
     telemetry: _telemetry,
     ...rest
@@ -131,7 +133,7 @@ async function start(
   const user = userName === undefined ? undefined : findUser(userName);
   const collector = await startCollector({
     ...rest,
-    access: { tlsCert, tlsKey, tokenFile },
+    access: { tlsCert, tlsKey, tokenFile, tenant },
     maxMemoryBytes: storeBudget(maxMemory, readMemoryLimit(), logger, { withAgent: life !== undefined }),
     ...(maxAge === undefined ? {} : { maxAgeMs: maxAge }),
     ...(data === undefined ? {} : { data: { directory: data, maxBytes: maxDisk, owner: user } }),
@@ -141,7 +143,7 @@ async function start(
   });
   const health = flags.metricsAddress
     ? await startHealthServer(flags.metricsAddress, {
-        problem: () => collector.status().store.problem,
+        problem: () => problemOf(collector),
         metrics: () => collectorMetrics(collector.status()),
       })
     : undefined;
@@ -152,6 +154,14 @@ async function start(
     (text) => logger.warn(text),
   );
   return { collector, health };
+}
+
+/** Of the first store that has one. */
+function problemOf(collector: Collector): string | undefined {
+  const troubled = collector.status().tenants.find(({ store }) => store.problem !== undefined);
+  if (troubled === undefined) return undefined;
+  const { tenant, store } = troubled;
+  return tenant === undefined ? store.problem : `tenant ${tenant}: ${store.problem}`;
 }
 
 const forwardSettings = (

@@ -6,8 +6,9 @@ import { hostname, userInfo } from 'node:os';
 import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { placeProfiles } from '../../collector/import/place.ts';
-import { type Collector, CollectorStartError, startCollector } from '../../collector/main.ts';
+import { type Collector, startCollector } from '../../collector/main.ts';
 import { UNPRIVILEGED_USER } from '../../collector/settings/options.ts';
+import { CollectorStartError } from '../../collector/settings/start-error.ts';
 import { readableEndings } from '../../common/profile/formats/formats.ts';
 import type { Profile } from '../../common/profile/model/profile.ts';
 import { addReadFlags, ensureHeap, loadProfiles, type ReadFlags } from '../output/profile-files.ts';
@@ -90,8 +91,9 @@ function giveUpRoot(): void {
 
 /** @returns where the page shows all of it */
 async function store(collector: Collector, file: string, profiles: readonly Profile[]): Promise<string> {
-  const results = profiles.map((profile) => collector.store.append(profile));
-  await collector.store.commit();
+  const kept = collector.tenants[0]!.store;
+  const results = profiles.map((profile) => kept.append(profile));
+  await kept.commit();
   for (const [reason, count] of results.flatMap(({ rejected }) => [...rejected]))
     process.stderr.write(`everyframe: warning: ${count} samples of ${file} are left out: ${reason}\n`);
   if (results.every(({ stored }) => stored === 0)) throw new Error(`nothing of ${file} can be shown`);

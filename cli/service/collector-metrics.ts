@@ -1,4 +1,4 @@
-import type { StatusResponse } from '../../collector/status/status.ts';
+import type { CollectorStatus, StatusResponse } from '../../collector/status/status.ts';
 import type { PrometheusMetric } from '../../common/base/prometheus.ts';
 import { processMetrics } from './process-metrics.ts';
 
@@ -23,11 +23,36 @@ const gauge = (name: string, help: string, value: number | undefined): Prometheu
   values: value === undefined ? [] : [{ value }],
 });
 
-/** What `GET /api/v1/status` says, as numbers. */
-export function collectorMetrics(status: StatusResponse): PrometheusMetric[] {
-  const { requests, samples, store, agents, requestMemory, connections, forward } = status;
+/** What `GET /api/v1/status` says, as numbers; where there are tenants, of each. */
+export function collectorMetrics(status: CollectorStatus): PrometheusMetric[] {
+  const { tenants, requestMemory, connections, refused } = status;
+  const each = tenants.map((tenant) => withTenant(tenantMetrics(tenant), tenant.tenant));
+  const ofTenants = each[0]!.map((metric, i) => ({
+    ...metric,
+    values: each.flatMap((metrics) => metrics[i]!.values),
+  }));
   return [
     ...processMetrics('collector'),
+    ...ofTenants,
+    gauge('request_bytes', 'Requests in memory.', requestMemory.bytes),
+    counter('requests_without_room', 'Requests for which there was no memory.', one(requestMemory.refused)),
+    gauge('connections', 'Connections that are open.', connections.connections),
+    counter('connections_cut', 'Connections that were cut.', one(connections.cut)),
+    counter('requests_of_nobody', "Requests refused for lack of a tenant's token.", one(refused)),
+  ];
+}
+
+function withTenant(metrics: PrometheusMetric[], tenant: string | undefined): PrometheusMetric[] {
+  if (tenant === undefined) return metrics;
+  return metrics.map((metric) => ({
+    ...metric,
+    values: metric.values.map(({ labels, value }) => ({ labels: { tenant, ...labels }, value })),
+  }));
+}
+
+function tenantMetrics(status: StatusResponse): PrometheusMetric[] {
+  const { requests, samples, store, agents, forward } = status;
+  return [
     counter('requests', 'Requests by what became of them.', by('result', requests)),
     counter('samples', 'Samples: received, and of those stored or rejected.', by('result', samples)),
     counter(
@@ -53,10 +78,6 @@ export function collectorMetrics(status: StatusResponse): PrometheusMetric[] {
         agents.map(({ lastSamplesMs }) => lastSamplesMs),
       ),
     ),
-    gauge('request_bytes', 'Requests in memory.', requestMemory?.bytes),
-    counter('requests_without_room', 'Requests for which there was no memory.', one(requestMemory?.refused)),
-    gauge('connections', 'Connections that are open.', connections?.connections),
-    counter('connections_cut', 'Connections that were cut.', one(connections?.cut)),
     counter(
       'forward_samples',
       'Samples passed on, by what became of them.',
@@ -66,7 +87,7 @@ export function collectorMetrics(status: StatusResponse): PrometheusMetric[] {
   ];
 }
 
-const one = (value: number | undefined): Values => (value === undefined ? [] : [{ value }]);
+const one = (value: number): Values => [{ value }];
 
 function sinceLast(nowMs: number, times: readonly (number | undefined)[]): number | undefined {
   const last = Math.max(...times.map((time) => time ?? -Infinity));

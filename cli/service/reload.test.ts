@@ -60,7 +60,7 @@ describe('reloadCollector', () => {
       collector,
       log as never,
     );
-    expect(renewed).toEqual([{ tlsCert: undefined, tlsKey: undefined, tokenFile: 'new' }]);
+    expect(renewed).toEqual([{ tlsCert: undefined, tlsKey: undefined, tokenFile: 'new', tenant: [] }]);
     expect(lines).toEqual([
       'info: settings were read again: --token-file hold for new connections',
       'warn: --max-memory: restart for what changed there',

@@ -1,8 +1,8 @@
 /** Who a collector runs as, once it has opened what root alone may. */
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
-import { CollectorStartError } from '../../collector/main.ts';
 import { UNPRIVILEGED_USER } from '../../collector/settings/options.ts';
+import { CollectorStartError } from '../../collector/settings/start-error.ts';
 import type { DataOwner } from '../../collector/store/duckdb/data-directory.ts';
 
 /** The kernel's own for a user without rights, which a small root has no entry for. */

@@ -9,15 +9,19 @@ import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { ReceiverStats } from '../ingest/receiver-stats.ts';
 import { Access } from '../net/access.ts';
 import { readPageFiles } from '../net/page-files.ts';
+import { SOLE_TENANT } from '../settings/tenants.ts';
 import type { StatusResponse } from '../status/status.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
 import { PartDropped, type Store, type TimeRange } from '../store/store.ts';
 import { SymbolSources } from '../symbols/symbol-sources.ts';
 import { startPageServer } from './page-server.ts';
+import type { ShownTenant } from './tenant-page.ts';
 import type { ValuesAnswer } from './types.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'everyframe-page-'));
 let server: Awaited<ReturnType<typeof startPageServer>>;
+
+const sole = (tenant: ShownTenant): Map<string, ShownTenant> => new Map([[SOLE_TENANT, tenant]]);
 
 beforeAll(async () => {
   writeFileSync(join(directory, 'index.html'), '<!doctype html><title>page</title>');
@@ -30,8 +34,10 @@ beforeAll(async () => {
   server = await startPageServer({
     listen: { host: '127.0.0.1', port: 0 },
     files: readPageFiles(directory),
-    status: { stats: new ReceiverStats(), store, listen: { grpc: 'g', http: 'h' }, startedMs: now() },
-    symbols: new SymbolSources(undefined, { error: expect.fail }),
+    tenants: sole({
+      status: { stats: new ReceiverStats(), store, listen: { grpc: 'g', http: 'h' }, startedMs: now() },
+      symbols: new SymbolSources(undefined, { error: expect.fail }),
+    }),
     now,
     logger: { error: (message: unknown) => expect.fail(`logged ${JSON.stringify(message)}`) },
   });
@@ -164,8 +170,10 @@ it('answers to any name where a token is asked for, as behind a Service or an In
   const other = await startPageServer({
     listen: { host: '127.0.0.1', port: 0 },
     files: readPageFiles(directory),
-    status: { stats: new ReceiverStats(), store, listen: { grpc: 'g', http: 'h' }, startedMs: 0 },
-    symbols: new SymbolSources(undefined, { error: expect.fail }),
+    tenants: sole({
+      status: { stats: new ReceiverStats(), store, listen: { grpc: 'g', http: 'h' }, startedMs: 0 },
+      symbols: new SymbolSources(undefined, { error: expect.fail }),
+    }),
     access: new Access(undefined, token),
     now: Date.now,
     logger: { error: expect.fail },
@@ -209,8 +217,7 @@ it('answers without what retention drops while it reads, and not with a half of 
   const other = await startPageServer({
     listen: { host: '127.0.0.1', port: 0 },
     files: readPageFiles(directory),
-    status: { ...status, startedMs: now() },
-    symbols,
+    tenants: sole({ status: { ...status, startedMs: now() }, symbols }),
     now,
     logger: { error: (message: unknown) => expect.fail(`logged ${JSON.stringify(message)}`) },
   });
@@ -225,8 +232,10 @@ const serve = (store: Store) =>
   startPageServer({
     listen: { host: '127.0.0.1', port: 0 },
     files: readPageFiles(directory),
-    status: { stats: new ReceiverStats(), listen: { grpc: 'g', http: 'h' }, startedMs: Date.now(), store },
-    symbols: new SymbolSources(undefined, { error: expect.fail }),
+    tenants: sole({
+      status: { stats: new ReceiverStats(), listen: { grpc: 'g', http: 'h' }, startedMs: Date.now(), store },
+      symbols: new SymbolSources(undefined, { error: expect.fail }),
+    }),
     now: Date.now,
     logger: { error: (message: unknown) => expect.fail(`logged ${JSON.stringify(message)}`) },
   });

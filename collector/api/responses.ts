@@ -64,6 +64,8 @@ class Interner<T> {
 }
 
 export interface StatusSources {
+  /** Where there are several. */
+  tenant?: string;
   stats: ReceiverStats;
   forwarder?: Pick<Forwarder, 'status'> | undefined;
   store: Store;
@@ -76,11 +78,12 @@ export interface StatusSources {
 }
 
 export function statusResponse(
-  { stats, store, listen, startedMs, traceUrl, forwarder, budget, gate, agent }: StatusSources,
+  { tenant, stats, store, listen, startedMs, traceUrl, forwarder, budget, gate, agent }: StatusSources,
   nowMs: number,
 ): StatusResponse {
   const watched = agent?.();
   return {
+    ...(tenant !== undefined && { tenant }),
     nowMs,
     startedMs,
     listen,

@@ -330,6 +330,7 @@ export const STATUS = object(
     ),
   },
   {
+    tenant: { ...STRING, description: 'whose samples these are; with --tenant' },
     traceUrl: {
       ...STRING,
       description: 'where traces are shown, {trace_id} stands for the ID of one; with --trace-url',

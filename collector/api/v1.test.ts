@@ -13,14 +13,18 @@ import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { linkedProfile } from '../../test/support/store-links.ts';
 import { ReceiverStats } from '../ingest/receiver-stats.ts';
 import { readProfile } from '../query/export.ts';
+import { SOLE_TENANT } from '../settings/tenants.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
 import { SymbolSources } from '../symbols/symbol-sources.ts';
 import { startPageServer } from './page-server.ts';
+import type { ShownTenant } from './tenant-page.ts';
 
 let server: Awaited<ReturnType<typeof startPageServer>>;
 let endMs = 0;
 const SPAN = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' };
 const folder = mkdtempSync(join(tmpdir(), 'everyframe-v1-'));
+
+const sole = (tenant: ShownTenant): Map<string, ShownTenant> => new Map([[SOLE_TENANT, tenant]]);
 
 beforeAll(async () => {
   const now = Date.now;
@@ -38,8 +42,10 @@ beforeAll(async () => {
   server = await startPageServer({
     listen: { host: '127.0.0.1', port: 0 },
     files: new Map(),
-    status: { stats: new ReceiverStats(), store, listen: { grpc: 'g', http: 'h' }, startedMs: now() },
-    symbols: new SymbolSources(undefined, { error: expect.fail }),
+    tenants: sole({
+      status: { stats: new ReceiverStats(), store, listen: { grpc: 'g', http: 'h' }, startedMs: now() },
+      symbols: new SymbolSources(undefined, { error: expect.fail }),
+    }),
     now,
     logger: { error: (message: unknown) => expect.fail(`logged ${JSON.stringify(message)}`) },
   });
@@ -215,8 +221,10 @@ describe('/api/v1', () => {
     const other = await startPageServer({
       listen: { host: '127.0.0.1', port: 0 },
       files: new Map(),
-      status: { stats: new ReceiverStats(), store, listen: { grpc: 'g', http: 'h' }, startedMs: now() },
-      symbols: new SymbolSources(undefined, { error: expect.fail }),
+      tenants: sole({
+        status: { stats: new ReceiverStats(), store, listen: { grpc: 'g', http: 'h' }, startedMs: now() },
+        symbols: new SymbolSources(undefined, { error: expect.fail }),
+      }),
       now,
       logger: { error: (message: unknown) => expect.fail(`logged ${JSON.stringify(message)}`) },
     });

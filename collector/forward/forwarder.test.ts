@@ -78,7 +78,7 @@ it('passes on every sample once, whichever way it came, so that both collectors 
   );
   await post(text, 'application/json');
   await untilForwarded(near, { received: 22, sent: 22, waiting: 0, lost: 0 });
-  expect(far.store.stats().samples).toBe(22);
+  expect(far.tenants[0]!.store.stats().samples).toBe(22);
   expect(await contentOf(far)).toEqual(await contentOf(near));
   expect((await forwarded(far)) ?? 'none').toBe('none');
 });
@@ -91,7 +91,7 @@ it('passes on what this collector can not show, and what is wrong: the receiver 
   });
   await pusher.push(request);
   pusher.close();
-  await vi.waitFor(() => expect(far.store.stats().samples).toBe(5), 15_000);
+  await vi.waitFor(() => expect(far.tenants[0]!.store.stats().samples).toBe(5), 15_000);
   expect((await query<StatusResponse>(far, 'status')).samples).toMatchObject({ stored: 5, rejected: 3 });
   await untilForwarded(near, { received: 8, waiting: 0 });
 });
@@ -143,10 +143,10 @@ it('keeps what arrives while the receiver is away, and passes it on when it is b
   for (let i = 0; i < 20; i++) await push(`p:1;a@n;f${i}@n 3`);
   await vi.waitFor(async () => expect((await forwarded(near)).requests.retried).toBeGreaterThan(0), 15_000);
   expect((await forwarded(near)).samples).toEqual({ received: 65, sent: 5, waiting: 60, lost: 0 });
-  expect(near.store.stats().samples).toBe(65);
+  expect(near.tenants[0]!.store.stats().samples).toBe(65);
   const back = await start({ grpcListen: far.urls.grpc });
   await untilForwarded(near, { sent: 65, waiting: 0, lost: 0 });
-  expect(back.store.stats().samples).toBe(60);
+  expect(back.tenants[0]!.store.stats().samples).toBe(60);
   expect(lines.filter((line) => line.startsWith(far.urls.grpc))).toEqual([
     expect.stringMatching(/can't be reached .* the oldest are dropped first/),
     expect.stringMatching(/is back after/),
@@ -170,7 +170,7 @@ it('sends what still waits when it is stopped', async () => {
   const { near, far, push } = await pair();
   await Promise.all(Array.from({ length: 20 }, (_, i) => push(`p:1;a@n;f${i}@n 3`)));
   await near.stop();
-  expect(far.store.stats().samples).toBe(60);
+  expect(far.tenants[0]!.store.stats().samples).toBe(60);
 });
 
 it('ends a loop of collectors that pass on to each other, with as many samples as there were', async () => {
@@ -183,7 +183,7 @@ it('ends a loop of collectors that pass on to each other, with as many samples a
   await pusher.push(encodeOtlp(profileOf('p:1;a@n 5')));
   pusher.close();
   await untilForwarded(self, { received: 5, sent: 5, waiting: 0 });
-  expect(self.store.stats().samples).toBe(5);
+  expect(self.tenants[0]!.store.stats().samples).toBe(5);
   expect((await query<StatusResponse>(self, 'status')).requests).toMatchObject({ accepted: 1, repeated: 1 });
   await reportCounters(to);
   await new Promise((resolve) => setTimeout(resolve, 1000));
@@ -206,7 +206,7 @@ it('speaks TLS with an authority and a token', async () => {
   await pusher.push(encodeOtlp(profileOf('tls:1;main@n 2')));
   pusher.close();
   await untilForwarded(near, { sent: 2, lost: 0 });
-  expect(far.store.stats().samples).toBe(2);
+  expect(far.tenants[0]!.store.stats().samples).toBe(2);
 });
 
 it.each([

@@ -5,9 +5,11 @@ import { status } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { Access } from '../net/access.ts';
 import { ByteBudget } from '../net/byte-budget.ts';
+import { SOLE_TENANT } from '../settings/tenants.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
 import { type IngestServer, startGrpcServer } from './grpc-server.ts';
 import { Receiver } from './receiver.ts';
+import { Receivers } from './receivers.ts';
 
 const TOKEN = 'a-token-of-some-length';
 const PATH = '/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export';
@@ -15,13 +17,14 @@ const MIB = 2 ** 20;
 
 const store = new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now: Date.now });
 const receiver = new Receiver(store, Date.now, { error: () => {} });
+const receivers = new Receivers(new Map([[SOLE_TENANT, receiver]]), Date.now);
 const budget = new ByteBudget(8 * MIB);
 let server: IngestServer;
 const sessions: ClientHttp2Session[] = [];
 
 beforeAll(async () => {
   const access = new Access(undefined, TOKEN);
-  server = await startGrpcServer({ host: '127.0.0.1', port: 0 }, { receiver, access, budget });
+  server = await startGrpcServer({ host: '127.0.0.1', port: 0 }, { receivers, access, budget });
 });
 afterEach(() => {
   for (const session of sessions.splice(0)) session.destroy();

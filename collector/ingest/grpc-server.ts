@@ -24,7 +24,13 @@ import { BadBody, TooSlow } from '../net/gather.ts';
 import { type ListenAddress, listenOn } from '../net/listen.ts';
 import { answer, answerError, CallError, readMessage } from './grpc-call.ts';
 import { Intake, type IntakeOptions, RETRY_AFTER_S } from './intake.ts';
-import { BusyReceiver, type ExportResult, MAX_REQUEST_BYTES, RefusedRequest } from './receiver.ts';
+import {
+  BusyReceiver,
+  type ExportResult,
+  MAX_REQUEST_BYTES,
+  type Receiver,
+  RefusedRequest,
+} from './receiver.ts';
 import { watchSession } from './session-watch.ts';
 
 const { ExportProfilesServiceResponse } = opentelemetry.proto.collector.profiles.v1development;
@@ -42,7 +48,17 @@ const SESSION_LIMITS: SecureServerOptions = {
 const HANDSHAKE_MS = 10_000;
 
 /** What takes a message of a path, and answers it. */
-type Handler = (message: Buffer, peer: string) => Promise<Buffer>;
+type Handler = (receiver: Receiver, message: Buffer, peer: string) => Promise<Buffer>;
+
+const HANDLERS: Readonly<Record<string, Handler>> = {
+  [PROFILES_EXPORT_PATH]: async (receiver, message, peer) =>
+    encodeExportResponse(await receiver.receiveProtobuf(message, peer)),
+  /** Where agents push their own counters, with --self-metrics; of other metrics nothing is kept. */
+  [METRICS_EXPORT_PATH]: async (receiver, message, peer) => {
+    receiver.receiveCounters(message, peer);
+    return Buffer.alloc(0);
+  },
+};
 
 export interface IngestServer {
   /** Bound port: the asked one, or the free one that was found for port 0. */
@@ -61,11 +77,12 @@ export async function startGrpcServer(listen: ListenAddress, options: IntakeOpti
   const server = access.tls === undefined ? createServer(SESSION_LIMITS) : secureServer(access);
   const sessions = new Set<ServerHttp2Session>();
   options.gate?.guard(server);
-  access.noteBadHandshakes(server, 'gRPC', (reason) => options.receiver.refuse(reason));
+  const refuse = (reason: string): void => options.receivers.refuse(reason);
+  access.noteBadHandshakes(server, 'gRPC', refuse);
   server.on('session', (session) => {
     sessions.add(session);
     session.once('close', () => sessions.delete(session));
-    watchSession(session, (reason) => options.receiver.refuse(reason));
+    watchSession(session, refuse);
   });
   server.on('stream', (stream, headers) => void calls.run(stream, headers));
   const port = await listenOn(server, listen);
@@ -81,20 +98,9 @@ function secureServer(access: Access): Http2SecureServer {
 
 class Calls {
   readonly #intake: Intake;
-  readonly #handlers: Readonly<Record<string, Handler>>;
 
   constructor(intake: Intake) {
     this.#intake = intake;
-    const { receiver } = intake;
-    this.#handlers = {
-      [PROFILES_EXPORT_PATH]: async (message, peer) =>
-        encodeExportResponse(await receiver.receiveProtobuf(message, peer)),
-      /** Where agents push their own counters, with --self-metrics; of other metrics nothing is kept. */
-      [METRICS_EXPORT_PATH]: async (message, peer) => {
-        receiver.receiveCounters(message, peer);
-        return Buffer.alloc(0);
-      },
-    };
   }
 
   /** Never rejects. */
@@ -105,51 +111,58 @@ class Calls {
     const peer = session?.socket?.remoteAddress ?? '';
     const lease = this.#intake.budget.lease();
     stream.once('close', () => lease.end());
+    let receiver: Receiver | undefined;
     try {
-      const handler = this.#admit(headers);
+      receiver = this.#admit(headers);
+      const handler = findHandler(headers);
       this.#intake.prove(session?.socket);
-      answer(stream, await handler(await readMessage(stream, headers, lease, MAX_REQUEST_BYTES), peer));
+      const message = await readMessage(stream, headers, lease, MAX_REQUEST_BYTES);
+      answer(stream, await handler(receiver, message, peer));
     } catch (error) {
-      const answered = this.#describe(error);
+      const answered = this.#describe(error, receiver);
       if (!stream.destroyed) answerError(stream, answered);
       if (answered.code === status.UNAUTHENTICATED || answered.code === status.UNIMPLEMENTED)
         this.#intake.noteRefusedCall(session);
     }
   }
 
-  /** @throws CallError for a call that is not to be read */
-  #admit(headers: IncomingHttpHeaders): Handler {
-    const path = String(headers[constants.HTTP2_HEADER_PATH]);
-    if (!this.#intake.allows(headers)) {
-      this.#intake.receiver.refuse('no right token');
-      throw new CallError(status.UNAUTHENTICATED, TOKEN_NEEDED);
-    }
-    const type = String(headers['content-type']);
-    const handler = Object.hasOwn(this.#handlers, path) ? this.#handlers[path] : undefined;
-    const refuse = (reason: string): CallError => new CallError(status.UNIMPLEMENTED, reason);
-    if (!handler) throw refuse(`nothing at ${excerpt(path)}: gRPC calls go to ${PROFILES_EXPORT_PATH}`);
-    const method = String(headers[constants.HTTP2_HEADER_METHOD]);
-    if (method !== 'POST') throw refuse(`the method is ${excerpt(method)}: gRPC calls are POST`);
-    if (!/^application\/grpc($|[+;])/.test(type))
-      throw refuse(`content-type is "${excerpt(type)}": send application/grpc, no gRPC-Web`);
-    return handler;
+  /** @throws CallError for who may not send */
+  #admit(headers: IncomingHttpHeaders): Receiver {
+    const receiver = this.#intake.receiverFor(headers);
+    if (receiver !== undefined) return receiver;
+    this.#intake.refuse('no right token');
+    throw new CallError(status.UNAUTHENTICATED, TOKEN_NEEDED);
   }
 
   /** OTLP's senders try again where it is UNAVAILABLE, and give up otherwise. */
-  #describe(error: unknown): CallError {
+  #describe(error: unknown, receiver: Receiver | undefined): CallError {
     const message = error instanceof Error ? error.message : String(error);
     if (error instanceof CallError) {
-      if (error.code === status.RESOURCE_EXHAUSTED) this.#intake.receiver.refuse(message);
+      if (error.code === status.RESOURCE_EXHAUSTED) this.#intake.refuse(message, receiver);
       return error;
     }
     if (error instanceof RefusedRequest) return new CallError(status.INVALID_ARGUMENT, message);
     if (error instanceof BusyReceiver) return new CallError(status.UNAVAILABLE, message, RETRY_AFTER_S);
     if (error instanceof OverBudget || error instanceof TooSlow || error instanceof BadBody)
-      this.#intake.receiver.refuse(message);
+      this.#intake.refuse(message, receiver);
     if (error instanceof OverBudget) return new CallError(status.UNAVAILABLE, message, RETRY_AFTER_S);
     if (error instanceof TooSlow) return new CallError(status.DEADLINE_EXCEEDED, message);
     return new CallError(error instanceof BadBody ? status.INVALID_ARGUMENT : status.INTERNAL, message);
   }
+}
+
+/** @throws CallError for a call that is not to be read */
+function findHandler(headers: IncomingHttpHeaders): Handler {
+  const path = String(headers[constants.HTTP2_HEADER_PATH]);
+  const type = String(headers['content-type']);
+  const handler = Object.hasOwn(HANDLERS, path) ? HANDLERS[path] : undefined;
+  const refuse = (reason: string): CallError => new CallError(status.UNIMPLEMENTED, reason);
+  if (!handler) throw refuse(`nothing at ${excerpt(path)}: gRPC calls go to ${PROFILES_EXPORT_PATH}`);
+  const method = String(headers[constants.HTTP2_HEADER_METHOD]);
+  if (method !== 'POST') throw refuse(`the method is ${excerpt(method)}: gRPC calls are POST`);
+  if (!/^application\/grpc($|[+;])/.test(type))
+    throw refuse(`content-type is "${excerpt(type)}": send application/grpc, no gRPC-Web`);
+  return handler;
 }
 
 /** Calls under way get a second to end; connections that stay open are cut. */

@@ -5,7 +5,13 @@ import { type ListenAddress, listenOn, stopListening } from '../net/listen.ts';
 import { errorText, HttpError, readBody } from '../net/read-body.ts';
 import { encodeExportResponse, type IngestServer } from './grpc-server.ts';
 import { Intake, type IntakeOptions, RETRY_AFTER_S } from './intake.ts';
-import { BusyReceiver, type ExportResult, MAX_REQUEST_BYTES, RefusedRequest } from './receiver.ts';
+import {
+  BusyReceiver,
+  type ExportResult,
+  MAX_REQUEST_BYTES,
+  type Receiver,
+  RefusedRequest,
+} from './receiver.ts';
 
 const PATH = '/v1development/profiles';
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -21,24 +27,25 @@ type Format = 'protobuf' | 'json';
 
 /** Listens for OTLP over HTTP: `POST /v1development/profiles`, protobuf or JSON, gzip accepted. */
 export async function startHttpIngest(listen: ListenAddress, options: IntakeOptions): Promise<IngestServer> {
-  const { access = OPEN_ACCESS, gate, receiver } = options;
+  const { access = OPEN_ACCESS, gate, receivers } = options;
   const intake = new Intake(options);
   const server = access.createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
     void answer(request, response, intake);
   });
   gate?.guard(server);
-  access.noteBadHandshakes(server, 'OTLP over HTTP', (reason) => receiver.refuse(reason));
+  access.noteBadHandshakes(server, 'OTLP over HTTP', (reason) => receivers.refuse(reason));
   const port = await listenOn(server, listen);
   return { port, stop: () => stopListening(server) };
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, intake: Intake): Promise<void> {
-  const { receiver } = intake;
   const lease = intake.budget.lease();
   const format: Format = isJson(request) ? 'json' : 'protobuf';
+  let receiver: Receiver | undefined;
   try {
     checkRequest(request);
-    if (!intake.allows(request.headers)) throw new HttpError(401, TOKEN_NEEDED);
+    receiver = intake.receiverFor(request.headers);
+    if (receiver === undefined) throw new HttpError(401, TOKEN_NEEDED);
     intake.prove(request.socket);
     const body = await readBody(request, { maxBytes: MAX_REQUEST_BYTES, lease });
     const peer = request.socket.remoteAddress ?? '';
@@ -50,7 +57,8 @@ async function answer(request: IncomingMessage, response: ServerResponse, intake
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     const { httpStatus, code } = classify(error);
-    if (error instanceof HttpError && httpStatus !== 404 && httpStatus !== 405) receiver.refuse(message);
+    if (error instanceof HttpError && httpStatus !== 404 && httpStatus !== 405)
+      intake.refuse(message, receiver);
     if (!request.complete) response.setHeader('connection', 'close');
     if (code === UNAUTHENTICATED) response.setHeader('www-authenticate', 'Bearer');
     if (code === UNAVAILABLE) response.setHeader('retry-after', RETRY_AFTER_S);

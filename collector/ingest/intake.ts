@@ -6,6 +6,7 @@ import { type Access, OPEN_ACCESS } from '../net/access.ts';
 import type { ByteBudget } from '../net/byte-budget.ts';
 import type { ConnectionGate } from '../net/connection-gate.ts';
 import type { Receiver } from './receiver.ts';
+import type { Receivers } from './receivers.ts';
 
 /** What a sender is asked to wait where nothing can be taken now. */
 export const RETRY_AFTER_S = 5;
@@ -14,7 +15,7 @@ export const RETRY_AFTER_S = 5;
 const MAX_REFUSED_CALLS = 100;
 
 export interface IntakeOptions {
-  receiver: Receiver;
+  receivers: Receivers;
   /** By default anyone may send. */
   access?: Access | undefined;
   /** Of all servers together. */
@@ -23,21 +24,28 @@ export interface IntakeOptions {
 }
 
 export class Intake {
-  readonly receiver: Receiver;
   readonly budget: ByteBudget;
+  readonly #receivers: Receivers;
   readonly #access: Access;
   readonly #gate: ConnectionGate | undefined;
   readonly #refusedCalls = new WeakMap<Http2Session, number>();
 
-  constructor({ receiver, access = OPEN_ACCESS, budget, gate }: IntakeOptions) {
-    this.receiver = receiver;
+  constructor({ receivers, access = OPEN_ACCESS, budget, gate }: IntakeOptions) {
+    this.#receivers = receivers;
     this.budget = budget;
     this.#access = access;
     this.#gate = gate;
   }
 
-  allows(headers: IncomingHttpHeaders): boolean {
-    return this.#access.allowsRequest({ headers });
+  /** Undefined for who shows no right token. */
+  receiverFor({ authorization }: IncomingHttpHeaders): Receiver | undefined {
+    const tenant = this.#access.tenantOf(authorization);
+    return tenant === undefined ? undefined : this.#receivers.of(tenant);
+  }
+
+  /** Counts what is refused before it is decoded; `receiver`: whose it is, where that is known. */
+  refuse(reason: string, receiver?: Receiver): void {
+    (receiver ?? this.#receivers).refuse(reason);
   }
 
   prove(socket: Socket | undefined): void {

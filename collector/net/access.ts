@@ -1,12 +1,13 @@
-/** Who may talk to the collector, and how: TLS and a bearer token, the same for each of its servers. */
+/** Who may talk to the collector, and how: TLS and bearer tokens, the same for each of its servers. */
 import { createHash, createPrivateKey, timingSafeEqual, X509Certificate } from 'node:crypto';
-import type { IncomingHttpHeaders, RequestListener, Server } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Server as NetServer, Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { inWords } from '../../common/base/system-error.ts';
 import { readSettingFile } from '../../otlp-client/setting-file.ts';
+import { SOLE_TENANT, type TenantToken } from '../settings/tenants.ts';
 
 export interface Tls {
   /** PEM. */
@@ -18,7 +19,12 @@ export interface AccessFiles {
   tlsCert?: string | undefined;
   tlsKey?: string | undefined;
   tokenFile?: string | undefined;
+  /** Instead of one token for all. */
+  tenant?: readonly TenantToken[];
 }
+
+/** Digest of each tenant's token; nobody needs one where there is none. */
+type Tokens = ReadonlyMap<string, Buffer>;
 
 /** Before anybody knows who asks. Requests that come slowly hold a connection only for so long. */
 const HTTP_LIMITS = {
@@ -39,24 +45,23 @@ type SecureServer = Pick<TlsServer, 'setSecureContext'>;
 
 export class Access {
   #tls: Tls | undefined;
-  /** Digest of it. */
-  #token: Buffer | undefined;
+  #tokens: Tokens;
   readonly #servers: SecureServer[] = [];
   /** Those of {@link withoutTls}. */
   readonly #plain: Access[] = [];
 
-  constructor(tls: Tls | undefined, token: string | Buffer | undefined) {
+  constructor(tls: Tls | undefined, token: string | Tokens | undefined) {
     this.#tls = tls;
-    this.#token = typeof token === 'string' ? digest(token) : token;
+    this.#tokens = typeof token === 'string' ? new Map([[SOLE_TENANT, digest(token)]]) : (token ?? new Map());
   }
 
   get tls(): Tls | undefined {
     return this.#tls;
   }
 
-  /** The same token without TLS: for what does not leave this machine. */
+  /** The same tokens without TLS: for what does not leave this machine. */
   withoutTls(): Access {
-    const plain = new Access(undefined, this.#token);
+    const plain = new Access(undefined, this.#tokens);
     this.#plain.push(plain);
     return plain;
   }
@@ -67,39 +72,48 @@ export class Access {
   }
 
   /**
-   * Takes another token and certificate, for what connects and asks from now on. False, and nothing is taken, where one of
-   * both is new or gone: that is for a start.
+   * Takes other tokens and another certificate, for what connects and asks from now on. False, and nothing is taken, where one
+   * is new or gone: that is for a start.
    */
   renew(next: Access): boolean {
-    if (this.needsToken !== next.needsToken || this.scheme !== next.scheme) return false;
+    const isSame =
+      this.#tokens.size === next.#tokens.size &&
+      [...this.#tokens.keys()].every((name) => next.#tokens.has(name));
+    if (!isSame || this.scheme !== next.scheme) return false;
     this.#tls = next.#tls;
-    this.#token = next.#token;
-    for (const plain of this.#plain) plain.#token = next.#token;
+    this.#tokens = next.#tokens;
+    for (const plain of this.#plain) plain.#tokens = next.#tokens;
     if (next.#tls) for (const server of this.#servers) server.setSecureContext({ ...next.#tls, ...SECURE });
     return true;
   }
 
   get needsToken(): boolean {
-    return this.#token !== undefined;
+    return this.#tokens.size > 0;
+  }
+
+  /** One, without a name, where there is one token or none. */
+  get tenants(): readonly string[] {
+    return this.needsToken ? [...this.#tokens.keys()] : [SOLE_TENANT];
   }
 
   get scheme(): 'http' | 'https' {
     return this.tls === undefined ? 'http' : 'https';
   }
 
-  /** `Bearer TOKEN`; or Basic with the token as the password, which is what a browser can send. */
-  allows(authorization: string | undefined): boolean {
-    if (this.#token === undefined) return true;
+  /**
+   * `Bearer TOKEN`; or Basic with the token as the password, which is what a browser can send.
+   *
+   * @returns whose token it is; undefined: nobody's
+   */
+  tenantOf(authorization: string | undefined): string | undefined {
+    if (!this.needsToken) return SOLE_TENANT;
     const [, scheme = '', value = ''] = /^(\S+)\s+(\S+)\s*$/.exec(authorization ?? '') ?? [];
     const basic =
       scheme.toLowerCase() === 'basic' ? Buffer.from(value, 'base64').toString('utf8') : undefined;
-    const given = basic === undefined ? value : basic.slice(basic.indexOf(':') + 1);
-    if (basic === undefined && scheme.toLowerCase() !== 'bearer') return false;
-    return timingSafeEqual(digest(given), this.#token);
-  }
-
-  allowsRequest({ headers }: { headers: IncomingHttpHeaders }): boolean {
-    return this.allows(headers.authorization);
+    if (basic === undefined && scheme.toLowerCase() !== 'bearer') return undefined;
+    const given = digest(basic === undefined ? value : basic.slice(basic.indexOf(':') + 1));
+    const owners = [...this.#tokens].filter(([, token]) => timingSafeEqual(given, token));
+    return owners[0]?.[0];
   }
 
   createServer(options: { requestTimeout?: number }, listener: RequestListener): Server {
@@ -155,18 +169,32 @@ export const OPEN_ACCESS = new Access(undefined, undefined);
 
 /** What a request without a right token is told. */
 export const TOKEN_NEEDED =
-  'a token is needed: send "authorization: Bearer TOKEN" with the token of --token-file';
+  'a token is needed: send "authorization: Bearer TOKEN" with the token of --token-file or --tenant';
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /** @throws Error whose message names the flag, the file and what is wrong */
-export function readAccess({ tlsCert, tlsKey, tokenFile }: AccessFiles): Access {
+export function readAccess({ tlsCert, tlsKey, tokenFile, tenant = [] }: AccessFiles): Access {
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {
     const [given, missing] = tlsCert === undefined ? ['key', 'cert'] : ['cert', 'key'];
     throw new Error(`--tls-${given} needs --tls-${missing}: give both, or neither`);
   }
   const tls = tlsCert === undefined ? undefined : readTls(tlsCert, tlsKey!);
-  return new Access(tls, tokenFile === undefined ? undefined : readToken(tokenFile));
+  return new Access(tls, tokenFile === undefined ? readTokens(tenant) : readToken(tokenFile));
+}
+
+function readTokens(tenants: readonly TenantToken[]): Tokens {
+  const tokens = new Map<string, Buffer>();
+  for (const { name, tokenFile } of tenants) {
+    const token = digest(readToken(tokenFile, 'tenant'));
+    const other = [...tokens].find(([, each]) => each.equals(token));
+    if (other)
+      throw new Error(
+        `--tenant ${name}: ${tokenFile} has the token of tenant ${other[0]}: give each its own`,
+      );
+    tokens.set(name, token);
+  }
+  return tokens;
 }
 
 function readTls(certPath: string, keyPath: string): Tls {
@@ -182,11 +210,11 @@ function readTls(certPath: string, keyPath: string): Tls {
 }
 
 /** @throws Error whose message names the file and what is wrong */
-export function readToken(path: string): string {
-  const token = readSetting('token-file', path).toString('utf8').trim();
+export function readToken(path: string, flag = 'token-file'): string {
+  const token = readSetting(flag, path).toString('utf8').trim();
   if (!/^[\x21-\x7e]+$/.test(token) || token.length < MIN_TOKEN_LENGTH) {
     throw new Error(
-      `${path} (--token-file) must hold one line of ${MIN_TOKEN_LENGTH} or more printable characters without ` +
+      `${path} (--${flag}) must hold one line of ${MIN_TOKEN_LENGTH} or more printable characters without ` +
         'spaces: make one with `openssl rand -hex 32`',
     );
   }

@@ -21,12 +21,18 @@ const GIVEN: Readonly<Record<string, string>> = {
   LENGTH: '2h',
   URL: 'http://h/{trace_id}',
   otlp: 'otlp',
+  'NAME=FILE': 'shop=/token',
+  'NAME=LENGTH': 'shop=7d',
 };
 
 it('knows each flag of the table, and no other', () => {
   for (const { flag, value, repeatable } of COLLECTOR_SETTINGS) {
     const given = value === undefined ? true : (GIVEN[value] ?? 'x');
-    const parsed = parseCollectorSettings({ [settingName(flag)]: repeatable ? [given] : given });
+    const others = flag === 'tenant-max-age' ? { tenant: ['shop=/token'] } : {};
+    const parsed = parseCollectorSettings({
+      ...others,
+      [settingName(flag)]: repeatable ? [given] : given,
+    });
     expect(parsed).toHaveProperty(settingName(flag));
   }
   expect(() => parseCollectorSettings({ maxMemry: '1GiB' })).toThrow(/maxMemry/);
@@ -66,4 +72,36 @@ it('`run` has no flag that its collector could not have', () => {
   expect(flags).not.toEqual(expect.arrayContaining(['clickhouse']));
   for (const flag of ['user', 'child', 'plain-loopback']) expect(flags).not.toContain(flag);
   expect(flags).toContain('source');
+});
+
+const TENANTS = { tenant: ['shop=/etc/shop.token', 'bank=/etc/a=b.token'] };
+
+it('reads tenants with their tokens and ages', () => {
+  expect(parseCollectorSettings({ ...TENANTS, tenantMaxAge: ['bank=90d'] })).toMatchObject({
+    tenant: [
+      { name: 'shop', tokenFile: '/etc/shop.token' },
+      { name: 'bank', tokenFile: '/etc/a=b.token' },
+    ],
+    tenantMaxAge: [{ name: 'bank', maxAgeMs: 90 * 86_400_000 }],
+  });
+});
+
+it.each([
+  [{ tenant: ['Shop=/t'] }, /--tenant is "Shop=\/t": give NAME=FILE/],
+  [{ tenant: ['shop'] }, /--tenant is "shop": give NAME=FILE/],
+  [{ tenant: ['../x=/t'] }, /--tenant is/],
+  [{ tenant: ['shop=/t', 'shop=/u'] }, /--tenant shop is given twice/],
+  [{ ...TENANTS, tenantMaxAge: ['shop=soon'] }, /--tenant-max-age is "shop=soon": give NAME=LENGTH/],
+  [{ ...TENANTS, tenantMaxAge: ['shp=7d'] }, /--tenant-max-age shp: no --tenant has that name/],
+  [{ ...TENANTS, tokenFile: '/t' }, /--token-file: each --tenant has a token of its own/],
+  [{ ...TENANTS, forwardTo: 'h:1' }, /--forward-to: it would mix/],
+  [{ ...TENANTS, source: ['/s'] }, /--source: it would show these files to all tenants/],
+  [{ ...TENANTS, maxMemory: '20MiB' }, /--max-memory is 20 MiB for 2 tenants: give 32MiB or more/],
+  [{ ...TENANTS, data: '/d', maxDisk: '20MiB' }, /--max-disk is 20 MiB for 2 tenants/],
+  [
+    { tenant: Array.from({ length: 65 }, (_, i) => `t${i}=/t`), maxMemory: '4GiB' },
+    /--tenant is given 65 times: one collector serves up to 64/,
+  ],
+])('refuses %j', (flags, reason) => {
+  expect(() => parseCollectorSettings(flags)).toThrow(reason);
 });

@@ -17,6 +17,8 @@ import {
 import { parseBytes } from '../../common/base/size.ts';
 import { TELEMETRY_SETTING, telemetryKind } from '../../common/base/telemetry-setting.ts';
 import { TRACE_ID_PLACE } from '../../common/profile/model/link.ts';
+import { age, parseAge } from './age.ts';
+import { checkTenants, tenantAge, tenantToken } from './tenants.ts';
 
 export interface CollectorSetting extends Setting {
   /** Read where the flag is not given: its URL may hold a password. */
@@ -77,6 +79,20 @@ export const COLLECTOR_SETTINGS: readonly CollectorSetting[] = [
     value: 'FILE',
     help: 'take only requests with the token in this file, on every address',
   },
+  {
+    flag: 'tenant',
+    value: 'NAME=FILE',
+    repeatable: true,
+    help: 'serve several: whoever comes with the token in this file has samples and a page of its own (repeatable)',
+    inRun: false,
+  },
+  {
+    flag: 'tenant-max-age',
+    value: 'NAME=LENGTH',
+    repeatable: true,
+    help: "drop this tenant's samples when older than this, instead of --max-age (repeatable)",
+    inRun: false,
+  },
   { flag: 'allow-anyone', help: 'listen beyond this machine without a token' },
   {
     flag: 'max-sender-rate',
@@ -136,15 +152,6 @@ export const RUN_SETTINGS: readonly CollectorSetting[] = COLLECTOR_SETTINGS.flat
   setting.inRun === false ? [] : [{ ...setting, help: setting.inRun ?? setting.help }],
 );
 
-const AGE_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** `90m`, `6h`, `7d`; NaN if it is none of these, or less than a minute. */
-export function parseAge(text: string): number {
-  const match = /^(\d{1,6}(?:\.\d+)?)([mhd])$/.exec(text.trim());
-  const ms = match === null ? 0 : Number(match[1]) * AGE_MS[match[2]!]!;
-  return ms >= 60_000 ? ms : Number.NaN;
-}
-
 const size = (flag: string, least: string) =>
   v.pipe(
     v.string(),
@@ -154,15 +161,6 @@ const size = (flag: string, least: string) =>
     ),
     v.transform(parseBytes),
   );
-
-const age = v.pipe(
-  v.string(),
-  v.check(
-    (text) => parseAge(text) > 0,
-    ({ input }) => `--max-age is "${input}": give a length of time such as 90m, 6h or 7d`,
-  ),
-  v.transform(parseAge),
-);
 
 /** Where a person follows it, so nothing that runs as a script. */
 const traceUrl = v.pipe(
@@ -191,6 +189,8 @@ export const collectorSchema = v.strictObject({
   tlsCert: optionalText,
   tlsKey: optionalText,
   tokenFile: optionalText,
+  tenant: v.optional(v.array(tenantToken), []),
+  tenantMaxAge: v.optional(v.array(tenantAge), []),
   allowAnyone: onOff,
   maxSenderRate: size('max-sender-rate', '1K'),
   forwardTo: optionalText,
@@ -230,6 +230,7 @@ export function parseCollectorSettings(
   const { data, clickhouse } = result.output;
   if (data !== undefined && clickhouse !== undefined)
     throw new BadSetting('--data and --clickhouse (or EVERYFRAME_CLICKHOUSE): give one of them');
+  checkTenants(result.output);
   return result.output;
 }
 

@@ -70,6 +70,8 @@ export interface WatchedAgent {
 
 /** `GET /api/v1/status` */
 export interface StatusResponse {
+  /** Whose samples these are, where the collector has tenants. */
+  tenant?: string;
   nowMs: number;
   startedMs: number;
   listen: { grpc: string; http: string };
@@ -91,4 +93,13 @@ export interface StatusResponse {
   forward?: ForwardStatus;
   /** Only of a collector that `everyframe run` started. */
   agent?: WatchedAgent;
+}
+
+/** The whole process. */
+export interface CollectorStatus {
+  tenants: StatusResponse[];
+  requestMemory: BudgetStats;
+  connections: GateStats;
+  /** Requests with no tenant's token; without tenants these are counted with all that is refused. */
+  refused: number;
 }

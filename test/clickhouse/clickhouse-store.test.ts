@@ -153,6 +153,29 @@ describe('ClickHouseStore', () => {
     await expect(secret).rejects.toThrow(/^--clickhouse: 127\.0\.0\.1:1 can't be used: (?!.*s3cret)/);
   }, 60_000);
 
+  it('keeps tenants apart, each in its own database', async () => {
+    const database = makeDatabase();
+    const tenant = ['shop', 'bank'].map((name) => ({ name, tokenFile: join(data, `${name}.token`) }));
+    for (const { name, tokenFile } of tenant) {
+      server.run(`CREATE DATABASE ${database}_${name}`);
+      writeFileSync(tokenFile, `${name}-token-0123456789`);
+    }
+    const collector = await startCollector({
+      ...COLLECTOR,
+      clickhouse: `${server.url}/${database}`,
+      access: { tenant },
+    });
+    const pusher = new Pusher(collector.urls.grpc, { authorization: 'Bearer shop-token-0123456789' });
+    await pusher.push(encodeOtlp(profileFromText('p:1;main@n 6', { endMs: Date.now(), spanMs: 1000 })));
+    pusher.close();
+    const answers = tenant.map(async ({ name }) => {
+      const headers = { authorization: `Bearer ${name}-token-0123456789` };
+      return (await fetch(new URL('/api/v1/health', collector.urls.page), { headers })).json();
+    });
+    expect(await Promise.all(answers)).toMatchObject([{ samples: 6 }, { samples: 0 }]);
+    await collector.stop();
+  }, 60_000);
+
   it('takes what a database of the version without types holds for CPU samples', async () => {
     const database = makeDatabase();
     const old = await open(database);

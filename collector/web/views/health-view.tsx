@@ -18,6 +18,11 @@ export function HealthView({ state, isLive, change }: Pick<ViewProperties, 'stat
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <section class="health" aria-label="Health" tabIndex={0}>
+      {health.status.tenant !== undefined && (
+        <p>
+          What the collector has of tenant <b>{health.status.tenant}</b>.
+        </p>
+      )}
       <Stages stages={listStages(health)} />
       {health.status.agents.every(({ counters }) => counters === undefined) && (
         <p class="hint">
