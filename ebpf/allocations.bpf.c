@@ -103,6 +103,8 @@ ALLOCATION(on_malloc, USER_ARGUMENT_0(ctx), 0)
 ALLOCATION(on_calloc, USER_ARGUMENT_0(ctx) * USER_ARGUMENT_1(ctx), 0)
 ALLOCATION(on_memalign, USER_ARGUMENT_1(ctx), 0)
 ALLOCATION(on_posix_memalign, USER_ARGUMENT_2(ctx), USER_ARGUMENT_0(ctx))
+/* As the others, with the allocator's own context in front. */
+ALLOCATION(on_context_calloc, USER_ARGUMENT_1(ctx) * USER_ARGUMENT_2(ctx), 0)
 
 /* Go's: what it has frees nothing by name, and its stacks move, so that no return is probed. */
 SEC("kprobe")
@@ -117,23 +119,31 @@ int on_mallocgc(struct ef_user_regs *ctx)
 	return give_event_up();
 }
 
-SEC("kprobe")
-int on_free(struct ef_user_regs *ctx)
-{
-	forget(USER_ARGUMENT_0(ctx));
-	return 0;
-}
+#define FREEING(name, address) \
+	SEC("kprobe") \
+	int name(struct ef_user_regs *ctx) \
+	{ \
+		forget(address); \
+		return 0; \
+	}
+
+FREEING(on_free, USER_ARGUMENT_0(ctx))
+FREEING(on_context_free, USER_ARGUMENT_1(ctx))
 
 /* What was there is gone, even where there is no room for more: then the program keeps it, and live bytes miss it. */
-SEC("kprobe")
-int on_realloc(struct ef_user_regs *ctx)
-{
-	forget(USER_ARGUMENT_0(ctx));
-	if (!begin_allocation(ctx, USER_ARGUMENT_1(ctx), 0))
-		return 0;
-	bpf_tail_call(ctx, &alloc_takers, 0);
-	return give_event_up();
-}
+#define REALLOCATION(name, address, bytes) \
+	SEC("kprobe") \
+	int name(struct ef_user_regs *ctx) \
+	{ \
+		forget(address); \
+		if (!begin_allocation(ctx, bytes, 0)) \
+			return 0; \
+		bpf_tail_call(ctx, &alloc_takers, 0); \
+		return give_event_up(); \
+	}
+
+REALLOCATION(on_realloc, USER_ARGUMENT_0(ctx), USER_ARGUMENT_1(ctx))
+REALLOCATION(on_context_realloc, USER_ARGUMENT_1(ctx), USER_ARGUMENT_2(ctx))
 
 SEC("kprobe")
 int take_allocation(struct ef_user_regs *ctx)

@@ -118,6 +118,7 @@ if [ "$mode" = --test ]; then
 	need rustc 'rustc' any_command rustc
 	need clang-format 'clang-format' any_command clang-format
 	need python3 'Python 3' any_command python3
+	need libpython3-dev 'Python 3, as a library' any_file /usr/lib/*/libpython3.*.so.1.0
 	need default-jdk-headless 'Java: java and javac' any_command javac
 	need golang-go 'Go' any_command go
 	need python3-pip 'pip, which fetches .NET' any_command pip

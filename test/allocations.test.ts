@@ -1,9 +1,12 @@
 /** --event malloc: programs that count their own bytes. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, readFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { findProbedFile } from '../agent/events/probed-file.ts';
+import { findPythonAllocator } from '../agent/events/python-allocator.ts';
+import { bufferSource } from '../common/base/byte-source.ts';
+import { parseElf } from '../common/elf/elf.ts';
 import { readProfiles } from '../common/profile/formats/formats.ts';
 import { stackNames } from '../common/profile/model/frame-name.ts';
 import type { Profile } from '../common/profile/model/profile.ts';
@@ -57,6 +60,19 @@ function findLibrary(name: string): string | undefined {
     console.log(`skipped: no ${name}`);
     return undefined;
   }
+}
+
+/** Without a profile compiled into it, as Debian 12's has none; its program python3 has one. */
+const LIBPYTHON = findLibpython('/usr/lib/x86_64-linux-gnu');
+
+function findLibpython(folder: string): string | undefined {
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  const found = names
+    .filter((name) => /^libpython3\.\d+\.so\.1\.0$/.test(name))
+    .map((name) => join(folder, name))
+    .find((path) => findPythonAllocator(parseElf(bufferSource(readFileSync(path)))) instanceof Map);
+  if (found === undefined) console.log('skipped: no libpython3 whose allocator can be probed');
+  return found;
 }
 
 function expectExactly({ said, bytesOf }: Recorded): void {
@@ -123,26 +139,33 @@ describe.skipIf(missingRights)('allocations', () => {
       expect(Math.abs(bytes - said[i]!), `${bytes} of ${said[i]}`).toBeLessThan(tolerance(said[i]!, every));
   });
 
+  function expectPythons(event: string, program: string, environment: NodeJS.ProcessEnv = {}): void {
+    const script = join(import.meta.dirname, 'fixtures/allocations.py');
+    const { said, bytesOf } = record(`${event},every=4KiB`, [program, script, '3000'], environment);
+    for (const [i, name] of ['one', 'other'].entries())
+      for (const [j, type] of ['alloc_space', 'inuse_space'].entries()) {
+        const counted = said[2 * i + j]!;
+        const found = bytesOf(type, name);
+        expect(Math.abs(found - counted), `${type} of ${name}: ${found} of ${counted}`).toBeLessThan(
+          tolerance(counted, 8 << 10),
+        );
+      }
+  }
+
   it.skipIf(!hasTool('/usr/bin/python3'))(
     "of Python's small objects are those of malloc() where it is asked to use that",
     () => {
       // of its own, so that other programs are not slowed down meanwhile
       const libc = join(mkdtempSync(join(scratchFolder, 'libc-')), 'libc.so.6');
       copyFileSync(findProbedFile('libc'), libc);
-      const script = join(import.meta.dirname, 'fixtures/allocations.py');
-      const { said, bytesOf } = record(`malloc:${libc},every=4KiB`, ['/usr/bin/python3', script, '3000'], {
-        PYTHONMALLOC: 'malloc',
-        LD_LIBRARY_PATH: dirname(libc),
-      });
-      for (const [i, name] of ['one', 'other'].entries())
-        for (const [j, type] of ['alloc_space', 'inuse_space'].entries()) {
-          const counted = said[2 * i + j]!;
-          const found = bytesOf(type, name);
-          expect(Math.abs(found - counted), `${type} of ${name}: ${found} of ${counted}`).toBeLessThan(
-            tolerance(counted, 8 << 10),
-          );
-        }
+      const environment = { PYTHONMALLOC: 'malloc', LD_LIBRARY_PATH: dirname(libc) };
+      expectPythons(`malloc:${libc}`, '/usr/bin/python3', environment);
     },
+  );
+
+  it.skipIf(LIBPYTHON === undefined)(
+    "of Python's objects are those of its own allocator, and those that it asks malloc() for count once",
+    () => expectPythons('malloc', compile('embed-python', 'gcc', [], 'embed-python.c', LIBPYTHON!)),
   );
 
   it.skipIf(!hasTool('go'))('of Go are those of its own allocator', () => {

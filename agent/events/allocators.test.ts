@@ -13,6 +13,9 @@ test.each([
   ['_ZnamSt11align_val_tRKSt9nothrow_t', ['on_malloc', 'on_allocated at return']],
   ['_ZdaPvm', ['on_free']],
   ['_ZdlPvmSt11align_val_t', ['on_free']],
+  ['cpython malloc', ['on_memalign', 'on_allocated at return']],
+  ['cpython realloc', ['on_context_realloc', 'on_allocated at return']],
+  ['cpython free', ['on_context_free']],
   ['xmalloc', []],
   ['_ZnwmPv', []],
 ])('%s', (name, probes) => {

@@ -39,17 +39,25 @@ const OF_MIMALLOC = {
   mi_free_size_aligned: 'on_free',
   mi_free_aligned: 'on_free',
 } as const;
+/** CPython's, whose functions have a context in front of what C's have; python-allocator.ts finds them, by no name of a symbol. */
+const OF_CPYTHON = {
+  'cpython malloc': 'on_memalign',
+  'cpython calloc': 'on_context_calloc',
+  'cpython realloc': 'on_context_realloc',
+  'cpython free': 'on_context_free',
+} as const;
 const AT_RETURN = 'on_allocated';
 /** Go's, all of whose allocations come by it; its collector frees what it finds, without a name. */
 export const GO_ALLOCATOR = 'runtime.mallocgc';
 /** Of jemalloc as it is often built into programs, the same by Rust's crate, mimalloc, and tcmalloc. */
 const PREFIXES = ['', 'je_', '_rjem_', 'mi_', 'tc_'];
 
-type ProgramAtEntry = (typeof AT_ENTRY)[keyof typeof AT_ENTRY];
+type ProgramAtEntry = (typeof AT_ENTRY)[keyof typeof AT_ENTRY] | (typeof OF_CPYTHON)[keyof typeof OF_CPYTHON];
+const FREEING: ReadonlySet<ProgramAtEntry> = new Set(['on_free', 'on_context_free']);
 
 const probesOf = (program: ProgramAtEntry): ProbeProgram[] => [
   { program, isAtReturn: false },
-  ...(program === 'on_free' ? [] : [{ program: AT_RETURN, isAtReturn: true }]),
+  ...(FREEING.has(program) ? [] : [{ program: AT_RETURN, isAtReturn: true }]),
 ];
 
 /** operator new and delete, of one and of several, with an alignment and without exceptions: the Itanium C++ ABI, section 5.1.5. */
@@ -67,7 +75,7 @@ const PROBES: ReadonlyMap<string, readonly ProbeProgram[]> = new Map([
       probesOf(program),
     ]),
   ),
-  ...Object.entries(OF_MIMALLOC).map(([name, program]): [string, ProbeProgram[]] => [
+  ...Object.entries({ ...OF_MIMALLOC, ...OF_CPYTHON }).map(([name, program]): [string, ProbeProgram[]] => [
     name,
     probesOf(program),
   ]),

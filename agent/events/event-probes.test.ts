@@ -12,6 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { compile } from '../../test/support/fixtures.ts';
 import { createFileWorkers } from '../workers/file-workers.ts';
 import { EventProbes } from './event-probes.ts';
 import { parseEvent } from './event-spec.ts';
@@ -105,6 +106,23 @@ test('allocators are looked for in deleted files as well, and in no file in vain
   expect(sites.map(({ path }) => path)).toContain(running);
   expect(warnings).toEqual([expect.stringMatching(/^malloc: .*broken can't be searched .*no ELF file/)]);
   expect(probes.stats.lost).toBe(1);
+});
+
+test('a CPython whose allocator no probe sees is told, and named alone it is an error', async () => {
+  const shapes = ['-DPROFILE', '-DLTO'];
+  const python = compile('python', 'gcc', ['-w', '-O2', ...shapes], 'fake-python-allocator.c');
+  const warnings: string[] = [];
+  const probes = new EventProbes(workers, { setSites: () => [] }, (message) => void warnings.push(message));
+  await probes.start([parseEvent('malloc')], [python]);
+  expect(warnings.filter((one) => one.includes(python))).toEqual([
+    expect.stringMatching(
+      /^malloc: \S+ is CPython, and the allocator of its objects was compiled into its callers .*PYTHONMALLOC=malloc/,
+    ),
+  ]);
+  await expect(probes.start([parseEvent(`malloc:${python}`)])).rejects.toThrow(
+    'is CPython, and the allocator',
+  );
+  await probes.stop();
 });
 
 test('places that are too many are told', async () => {

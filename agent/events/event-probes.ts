@@ -15,6 +15,7 @@ import { fieldsOf } from './probe-fields.ts';
 import type { ProbeAnswer, ProbeRequest } from './probe-request.ts';
 import type { ProbeProgram, ProbeSite, RefusedSite } from './probe-site.ts';
 import { findProbedFile, withOpenFile } from './probed-file.ts';
+import type { HiddenPython } from './python-allocator.ts';
 import { returnProbeDanger } from './return-probes.ts';
 
 export interface ProbeTarget {
@@ -130,11 +131,16 @@ export class EventProbes {
   }
 
   async #find(spec: ProbeSpec, path: string): Promise<ProbeSite[]> {
-    const { found, leftOut, similar, isMovedByGo } = await this.#search(path, wantedOf(spec));
+    const { found, leftOut, similar, isMovedByGo, hiddenPython } = await this.#search(path, wantedOf(spec));
     if (isMovedByGo)
       throw new CannotProfile(
         `${spec.text}: the returns of Go's functions can't be probed: Go moves stacks, and the program would crash. Probe the entry: uprobe`,
       );
+    if (hiddenPython) {
+      const told = `${spec.text}: ${realPathOf(path)} is CPython, and the allocator of its objects ${HIDDEN[hiddenPython]}`;
+      if (found.length === 0 && spec.path !== undefined) throw new CannotProfile(told);
+      this.#warn(told);
+    }
     // a program need not have an allocator of its own
     if (found.length === 0 && !(spec.kind === 'malloc' && spec.path === undefined))
       throw new CannotProfile(notFound(spec, path, similar));
@@ -224,6 +230,16 @@ function listRefused(refused: readonly RefusedSite[]): string {
   const told = places.slice(0, MAX_TOLD).join(', ');
   return places.length > MAX_TOLD ? `${told} and ${places.length - MAX_TOLD} more places` : told;
 }
+
+const INLINED = 'was compiled into its callers (LTO with a profile), where no probe sees it';
+const BY_MALLOC =
+  'those of up to 512 bytes are missing, but for programs that were started with PYTHONMALLOC=malloc, which leads all of them through malloc()';
+const HIDDEN: Readonly<Record<HiddenPython, string>> = {
+  inlined: `${INLINED}: ${BY_MALLOC}`,
+  // it has no choice of allocators
+  'inlined, free-threaded': `${INLINED}: they are missing`,
+  unknown: `was not found in it: ${BY_MALLOC}`,
+};
 
 function notFound(spec: ProbeSpec, path: string, similar: readonly string[]): string {
   if (spec.kind === 'malloc')

@@ -20,6 +20,7 @@ import { argumentsOf, type Convention } from './event-field.ts';
 import { forEachSymbol, ignoreDamage, offsetOfCode, STT_FUNC, textAt } from './file-symbols.ts';
 import { findUsdt } from './find-usdt.ts';
 import { answerOf, type ProbeAnswer, type ProbeRequest } from './probe-request.ts';
+import { findPythonAllocator } from './python-allocator.ts';
 
 const MAX_SIMILAR = 5;
 
@@ -92,12 +93,23 @@ export function findAllocators(elf: ElfFile, others: readonly ElfFile[]): ProbeA
     });
   // of libstdc++ they call what is probed
   const ownsOperators = [...names.values()].some((name) => !isOperator(name));
+  const ofPython = pythonAllocatorOf(elf);
+  if (ofPython instanceof Map) for (const [address, name] of ofPython) names.set(address, name);
   const found = [...names].flatMap(([address, name]) => {
     if (isOperator(name) && !ownsOperators) return [];
     const offset = offsetOfCode(elf, address);
     return offset === undefined ? [] : [{ offset, semaphore: 0, name }];
   });
-  return answerOf(found, []);
+  const answer = answerOf(found, []);
+  return typeof ofPython === 'string' ? { ...answer, hiddenPython: ofPython } : answer;
+}
+
+function pythonAllocatorOf(elf: ElfFile): ReturnType<typeof findPythonAllocator> {
+  let found: ReturnType<typeof findPythonAllocator>;
+  ignoreDamage(() => {
+    found = findPythonAllocator(elf);
+  });
+  return found;
 }
 
 /** Go passes arguments in registers since 1.17, on arm64 since 1.18. */

@@ -1,5 +1,6 @@
 /** What a worker is asked for about the file of a probe, and its answer. */
 import type { ArgumentPlace } from './event-field.ts';
+import type { HiddenPython } from './python-allocator.ts';
 
 export interface ProbeRequest {
   fd: number;
@@ -31,6 +32,8 @@ export interface ProbeAnswer {
   similar: string[];
   /** It is there, but it is Go's, whose stacks move: what the kernel writes to them would be lost. */
   isMovedByGo?: boolean;
+  /** It is a CPython whose own allocator no probe sees. */
+  hiddenPython?: HiddenPython;
 }
 
 /** Places of one probe. */
