@@ -4,6 +4,7 @@ import { formatCount, plural } from '../../../common/flame/format.ts';
 import type { ErrorResponse, SymbolsResult } from '../../api/types.ts';
 import type { ImportResult } from '../../import/import-result.ts';
 import type { TimeRange } from '../../store/store.ts';
+import { addressOf } from '../state/page-address.ts';
 
 export interface FileOutcome {
   fileName: string;
@@ -32,7 +33,7 @@ export async function sendFile(file: File): Promise<FileOutcome> {
 }
 
 async function post<T>(path: string, parameters: Record<string, string>, body: File): Promise<T> {
-  const response = await fetch(`api/v1/${path}?${new URLSearchParams(parameters)}`, {
+  const response = await fetch(addressOf(`api/v1/${path}?${new URLSearchParams(parameters)}`), {
     method: 'POST',
     body,
     headers: { 'content-type': 'application/octet-stream' },

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ErrorResponse } from '../../api/types.ts';
+import { addressOf } from './page-address.ts';
 
 const INTERVAL_MS = 2000;
 /** Of the time between two answers, what takes to get one: a large picture is asked for less often. */
@@ -87,7 +88,8 @@ async function attempt<T>(path: string, signal: AbortSignal): Promise<Partial<An
 }
 
 async function fetchJson<T>(path: string, signal: AbortSignal): Promise<T> {
-  const response = await fetch(path, { signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]) });
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  const response = await fetch(addressOf(path), { signal: limit });
   if (response.ok) return response.json();
   const { error } = (await response.json().catch(() => ({ error: response.statusText }))) as ErrorResponse;
   throw new RefusedError(error);
