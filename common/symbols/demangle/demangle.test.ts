@@ -92,6 +92,19 @@ test.each([
   expect(demangle(mangled)).toBe(expected);
 });
 
+test.each([
+  // in a class template, too, its parameters are the operator's own
+  ['_ZN1AIfEcvT_IiEEv', 'A<float>::operator int<int>()'],
+  ['_ZZN1XIfEcv1ZIT_EIiEEvE1y', 'X<float>::operator Z<int><int>()::y'],
+  ['_ZNK1AIfEcvdEv', 'A<float>::operator double() const'],
+  ['_ZNK1C1fIiEEPFivEv', 'int (*C::f<int>() const)()'],
+  ['_ZN1DCI11BIJiEEEi', 'D::B(int)'],
+  ['_ZZL3foo_2vE4var1_10', 'foo()::var1'],
+  ['_Z1fIfLi4EEvDv_T0__T_', 'void f<float, 4>(float __vector(4))'],
+])('an operator, or what C++ has few of: %s', (mangled, expected) => {
+  expect(demangle(mangled)).toBe(expected);
+});
+
 test('a copy of a function for a processor says which', () => {
   expect(demangle('_Z6clonesi.avx2')).toBe('clones(int) [clone .avx2]');
   expect(demangle('_Z3fooi.arch_x86_64_v3.1')).toBe('foo(int) [clone .arch_x86_64_v3.1]');

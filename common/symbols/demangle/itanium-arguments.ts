@@ -62,9 +62,9 @@ export function readTemplateParameter(reader: Reader): Node {
     return text(`T${reader.index()}`);
   }
   const index = reader.index();
-  const target = meaningOf(reader, index);
+  const target = reader.isConversion ? undefined : meaningOf(reader, index);
   if (!target && reader.isConstraint) return text(`T${index}`);
-  if (!target && !reader.allowForward) throw new NotDemangled('no template argument');
+  if (!target && !reader.isConversion) throw new NotDemangled('no template argument');
   const parameter: Node = { kind: 'parameter', index, target };
   if (!target) reader.forwards.push(parameter);
   return parameter;
@@ -73,8 +73,8 @@ export function readTemplateParameter(reader: Reader): Node {
 /** `names`: template parameters that follow are parameters of this template. */
 export function readTemplateArgs(reader: Reader, names: boolean): Node[] {
   reader.expect('I');
-  const wasForward = reader.allowForward;
-  reader.allowForward = false;
+  const wasOpen = reader.isOpenConversion;
+  reader.isOpenConversion = false;
   if (names) reader.templateArgs = [];
   const target = reader.templateArgs;
   const args = reader.untilEnd(() => {
@@ -83,7 +83,7 @@ export function readTemplateArgs(reader: Reader, names: boolean): Node[] {
     skipConstraint(reader);
     return argument;
   });
-  reader.allowForward = wasForward;
+  reader.isOpenConversion = wasOpen;
   return args;
 }
 
@@ -110,7 +110,9 @@ function readArgumentHere(reader: Reader): Node {
     reader.expect('E');
     return expression;
   }
-  if (reader.take('J')) return { kind: 'pack', items: reader.untilEnd(() => readTemplateArgument(reader)) };
+  // I: of gcc before 4.7
+  if (reader.take('J') || reader.take('I'))
+    return { kind: 'pack', items: reader.untilEnd(() => readTemplateArgument(reader)) };
   if (reader.take('LZ')) {
     const encoding = reader.grammar.constantFunction(reader);
     reader.expect('E');

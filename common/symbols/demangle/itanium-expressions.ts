@@ -68,7 +68,7 @@ function readOperation(reader: Reader): Node {
   switch (code) {
     case 'cl': {
       const callee = readExpression(reader);
-      return sequence(operand(callee), '(', readList(reader), ')');
+      return sequence(operand(callee.kind === 'encoding' ? callee.name : callee), '(', readList(reader), ')');
     }
     case 'st':
     case 'at':
@@ -136,6 +136,7 @@ function readNew(reader: Reader, spelling: string): Node {
     placement.length > 0 ? [text('('), { kind: 'list', items: placement }, text(')')] : [];
   const parts = [`${spelling} `, ...where, type];
   if (reader.take('pi')) return sequence(...parts, '(', readList(reader), ')');
+  if (reader.take('il')) return sequence(...parts, '{', readList(reader), '}');
   reader.expect('E');
   return sequence(...parts);
 }

@@ -34,14 +34,17 @@ function readEncodingHere(reader: Reader, hasResult: boolean): Node {
     return readSpecialName(reader);
   }
   const [outerArgs, outerForwards, outerLambda] = [reader.templateArgs, reader.forwards, reader.lambda];
+  const wasConversion = reader.isConversion;
   reader.templateArgs = [];
   reader.forwards = [];
   reader.lambda = undefined;
+  reader.isConversion = false;
   const facts: NameFacts = { qualifiers: '' };
   const name = readName(reader, facts);
   resolveForwards(reader);
   const encoding = readSignature(reader, name, facts, hasResult);
   [reader.templateArgs, reader.forwards, reader.lambda] = [outerArgs, outerForwards, outerLambda];
+  reader.isConversion = wasConversion;
   return encoding;
 }
 
@@ -199,19 +202,23 @@ function readDiscriminator(reader: Reader): void {
   if (reader.take('__')) {
     reader.digits();
     reader.expect('_');
-  } else if (reader.peek() === '_' && /[0-9]/.test(reader.peek(1))) {
-    reader.at += 2;
+    return;
   }
+  // more than one digit stand there only at the end: gcc wrote them so before 8
+  const digits = /^_(?:\d+(?=$|[E.@])|\d)/.exec(reader.source.slice(reader.at, reader.at + 8))?.[0];
+  reader.at += digits?.length ?? 0;
 }
 
 /** `scope` is what a constructor constructs. */
 function readUnqualifiedName(reader: Reader, scope: Node | undefined): Node {
-  reader.take('L');
+  const isInternal = reader.take('L');
   const isFriend = reader.take('F');
   const next = reader.peek();
   let name: Node;
-  if (next >= '0' && next <= '9') name = readSourceName(reader);
-  else if (next === 'U') name = readUnnamed(reader);
+  if (next >= '0' && next <= '9') {
+    name = readSourceName(reader);
+    if (isInternal) readDiscriminator(reader);
+  } else if (next === 'U') name = readUnnamed(reader);
   else if (next === 'D' && reader.peek(1) === 'C') name = readBinding(reader);
   else if ((next === 'C' || next === 'D') && scope) name = readConstructor(reader, scope);
   else name = readOperatorName(reader);
@@ -250,10 +257,11 @@ function readConstructor(reader: Reader, scope: Node): Node {
 
 function readOperatorName(reader: Reader): Node {
   if (reader.take('cv')) {
-    const before = reader.allowForward;
-    reader.allowForward = true;
+    const [before, wasOpen] = [reader.isConversion, reader.isOpenConversion];
+    reader.isConversion = true;
+    reader.isOpenConversion = true;
     const type = readType(reader);
-    reader.allowForward = before;
+    [reader.isConversion, reader.isOpenConversion] = [before, wasOpen];
     return { kind: 'conversion', type };
   }
   if (reader.take('li')) return sequence('operator"" ', readSourceName(reader));

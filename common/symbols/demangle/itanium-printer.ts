@@ -211,8 +211,8 @@ class Printer {
     }
     this.print(name);
     this.#parameters(parameters);
-    if (result) this.#right(result);
     this.#out.add(suffix);
+    if (result) this.#right(result);
   }
 
   #parameters(parameters: readonly Node[]): void {

@@ -35,8 +35,10 @@ export class Reader {
   templateArgs: Node[] = [];
   /** Parameters used before their arguments are known. */
   forwards: Extract<Node, { kind: 'parameter' }>[] = [];
-  /** In a conversion operator's type, parameters may come before their arguments. */
-  allowForward = false;
+  /** In a conversion operator's type: its parameters come before their arguments. */
+  isConversion = false;
+  /** The same, and not in arguments of it: those that follow are the operator's. */
+  isOpenConversion = false;
   /** In the signature of a lambda: the template parameters that it names itself; those behind them are `auto`. */
   lambda: readonly Node[] | undefined;
   /** What is read is not written: parameters need not be known. */

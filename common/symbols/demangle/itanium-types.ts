@@ -139,7 +139,7 @@ function readParameterType(reader: Reader): Node {
     return sequence(word, reader.grammar.name(reader));
   }
   const parameter = readTemplateParameter(reader);
-  if (reader.peek() !== 'I' || reader.allowForward) return parameter;
+  if (reader.peek() !== 'I' || reader.isOpenConversion) return parameter;
   reader.substitute(parameter);
   return readTemplateArgsIfAny(reader, parameter);
 }
@@ -168,8 +168,7 @@ function readDType(reader: Reader): Node {
 
 function readVector(reader: Reader): Node {
   reader.expect('Dv');
-  const digits = reader.digits();
-  const size = digits === '' ? readExpression(reader) : text(digits);
+  const size = reader.take('_') ? readExpression(reader) : text(reader.digits());
   reader.expect('_');
   return sequence(readType(reader), ' __vector(', size, ')');
 }
