@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <system_error>
 
 #include "object.hh"
 
@@ -15,39 +16,52 @@ Napi::Function Ring::Define(Napi::Env env) {
 
 // new Ring(mapFd, onWake)
 Ring::Ring(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Ring>(info) {
+  Napi::Env env = info.Env();
   int fd = info[0].As<Napi::Number>().Int32Value();
-  ring_ = ring_buffer__new(fd, Copy, &batch_, nullptr);
-  if (!ring_) throw SystemError(info.Env(), "cannot map the ring buffer", errno);
-  // copied by libbpf's callback, which sees this object only through the batch
-  batch_ = {nullptr, 0, 0};
-  stop_fd_ = eventfd(0, EFD_CLOEXEC);
-  // one call may wait: further wake-ups before it ran say nothing new
-  on_wake_ = Napi::ThreadSafeFunction::New(info.Env(), info[1].As<Napi::Function>(), "ring", 1, 1);
-  on_wake_.Unref(info.Env());
-  waiter_ = std::thread(&Ring::WaitForWakeups, this, fd);
+  try {
+    ring_ = ring_buffer__new(fd, Copy, &batch_, nullptr);
+    if (!ring_) throw SystemError(env, "cannot map the ring buffer", errno);
+    if (!Watch(fd)) throw SystemError(env, "cannot wait for the ring buffer", errno);
+    // one call may wait: further wake-ups before it ran say nothing new
+    on_wake_ = Napi::ThreadSafeFunction::New(env, info[1].As<Napi::Function>(), "ring", 1, 1);
+    on_wake_.Unref(env);
+    waiter_ = std::thread(&Ring::WaitForWakeups, this);
+  } catch (const std::system_error& error) {
+    Stop();
+    throw SystemError(env, "cannot start a thread for the ring buffer", error.code().value());
+  } catch (...) {
+    // no destructor runs for what was not constructed
+    Stop();
+    throw;
+  }
 }
 
 Ring::~Ring() { Stop(); }
 
-void Ring::WaitForWakeups(int ring_fd) {
-  int poll = epoll_create1(EPOLL_CLOEXEC);
+// False with errno where a descriptor is missing.
+bool Ring::Watch(int ring_fd) {
+  stop_fd_ = eventfd(0, EFD_CLOEXEC);
+  poll_fd_ = stop_fd_ < 0 ? -1 : epoll_create1(EPOLL_CLOEXEC);
+  if (poll_fd_ < 0) return false;
   epoll_event event = {};
   event.events = EPOLLIN | EPOLLET;  // edges: data stays in the ring until JavaScript drains it
   event.data.fd = ring_fd;
-  epoll_ctl(poll, EPOLL_CTL_ADD, ring_fd, &event);
+  if (epoll_ctl(poll_fd_, EPOLL_CTL_ADD, ring_fd, &event)) return false;
   event.events = EPOLLIN;
   event.data.fd = stop_fd_;
-  epoll_ctl(poll, EPOLL_CTL_ADD, stop_fd_, &event);
+  return epoll_ctl(poll_fd_, EPOLL_CTL_ADD, stop_fd_, &event) == 0;
+}
+
+void Ring::WaitForWakeups() {
   for (;;) {
     epoll_event ready[2];
-    int n = epoll_wait(poll, ready, 2, -1);
+    int n = epoll_wait(poll_fd_, ready, 2, -1);
     if (n < 0 && errno != EINTR) break;
     bool stop = false;
     for (int i = 0; i < n; i++) stop |= ready[i].data.fd == stop_fd_;
     if (stop) break;
     if (n > 0) on_wake_.NonBlockingCall();
   }
-  close(poll);
 }
 
 // Each record becomes: u32 size, u32 zero, the bytes, padding to 8. A negative return ends the drain after this
@@ -77,11 +91,17 @@ Napi::Value Ring::Drain(const Napi::CallbackInfo& info) {
 }
 
 void Ring::Stop() {
-  if (!ring_) return;
-  uint64_t one = 1;
-  if (write(stop_fd_, &one, sizeof(one)) == sizeof(one)) waiter_.join();
-  on_wake_.Release();
-  close(stop_fd_);
+  if (waiter_.joinable()) {
+    // an eventfd takes it unless its counter is full
+    eventfd_write(stop_fd_, 1);
+    waiter_.join();
+  }
+  if (static_cast<napi_threadsafe_function>(on_wake_)) on_wake_.Release();
+  on_wake_ = Napi::ThreadSafeFunction();
+  for (int* fd : {&stop_fd_, &poll_fd_}) {
+    if (*fd >= 0) close(*fd);
+    *fd = -1;
+  }
   ring_buffer__free(ring_);
   ring_ = nullptr;
 }

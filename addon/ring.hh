@@ -22,12 +22,14 @@ class Ring : public Napi::ObjectWrap<Ring> {
   static int Copy(void* context, void* data, size_t size);
   Napi::Value Drain(const Napi::CallbackInfo& info);
   Napi::Value Close(const Napi::CallbackInfo& info);
-  void WaitForWakeups(int ring_fd);
+  bool Watch(int ring_fd);
+  void WaitForWakeups();
   void Stop();
 
   ring_buffer* ring_ = nullptr;
   Batch batch_ = {};
-  int stop_fd_ = -1;
+  int stop_fd_ = -1;  // readable once the thread is to end
+  int poll_fd_ = -1;
   std::thread waiter_;
   Napi::ThreadSafeFunction on_wake_;
 };
