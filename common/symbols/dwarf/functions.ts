@@ -11,6 +11,7 @@ import { type AbbrevTable, KIND_CLASS, KIND_INLINED, KIND_JUMP, KIND_SUBPROGRAM 
 import * as D from './constants.ts';
 import { readSized, readUnsized } from './forms.ts';
 import { Column, Intervals } from './intervals.ts';
+import { toColumn } from './line-table.ts';
 import { readRanges } from './ranges.ts';
 import { highAddress, readAddress, type Unit } from './unit.ts';
 
@@ -165,7 +166,7 @@ class FunctionDie {
         this.callLine = value;
         break;
       case D.AT_CALL_COLUMN:
-        this.callColumn = value;
+        this.callColumn = toColumn(value);
         break;
       case D.AT_DECLARATION:
         this.isDeclaration = true;

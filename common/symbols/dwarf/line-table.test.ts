@@ -62,4 +62,12 @@ describe('a line number program', () => {
     expect(table.lookup(CODE + 6)).toMatchObject({ line: 2 });
     expect(read).toBeLessThan(30);
   });
+
+  it.each([
+    [65_535, 65_535],
+    [65_536 + 7, 0],
+  ])('says of column %i that it is %i', (written, shown) => {
+    const bytes = [0, 5, 2, CODE & 255, CODE >> 8, 0, 0, 5, ...uleb(written), 1, 2, 4, 0, 1, 1];
+    expect(run(Uint8Array.from(bytes)).table.lookup(CODE)).toMatchObject({ line: 1, column: shown });
+  });
 });

@@ -21,6 +21,10 @@ export interface LineHeader {
 
 const MAX_ROWS = 1 << 23;
 const MAX_SEQUENCES = 1 << 20;
+const MAX_COLUMN = 0xffff;
+
+/** 0, as DWARF has it where a column is not known, for one that two bytes do not hold, as in a program of one line. */
+export const toColumn = (column: number): number => (column >= 0 && column <= MAX_COLUMN ? column : 0);
 
 export interface LineRow {
   file: number;
@@ -184,7 +188,7 @@ export class LineProgram {
         this.#file = cursor.uleb();
         return;
       case 5: // set_column
-        this.#column = cursor.uleb();
+        this.#column = toColumn(cursor.uleb());
         return;
       case 8: // const_add_pc
         this.#address += constAdvance;
