@@ -141,6 +141,18 @@ it('drops many tables in one go, and some more than it has to where a new one ne
   expect(maps.slots.size).toBe(16);
 });
 
+it('takes a table back whose entry can not be written', async () => {
+  const maps = new Maps();
+  maps.mapUpdate = () => {
+    throw new Error('the map of files is full');
+  };
+  const tables = new Tables(maps, object, noSamplers, { maxTables: 8, maxBytes: 1 << 20, runtimes: PLUGINS });
+  const failing = expect(tables.install(A, table)).rejects.toThrow('the map of files is full');
+  await maps.finish(failing);
+  expect(maps.slots.size).toBe(0);
+  expect(tables).toMatchObject({ count: 0, bytes: 0, stats: { failed: 1 } });
+});
+
 describe('a runtime in a file whose table is still being made', () => {
   const RUNTIMES = 3;
   const runtime: DetectedRuntime = { runtime: 'v8', version: '1', facts: {}, entry: new Uint8Array(8) };

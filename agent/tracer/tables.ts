@@ -117,12 +117,22 @@ export class Tables {
     } catch (error) {
       this.stats.failed++;
       this.#installed.delete(key);
-      this.#free(installed);
-      this.markNoTable(key);
+      await this.#withdraw(key, installed).catch(() => {});
       throw error;
     }
     // not awaited: loading takes a while, and other files wait for their tables
     if (runtime && !isPublished) void this.#installRuntime(key, table, runtime);
+  }
+
+  /** What was made of a table before it failed: nothing leads to it. */
+  async #withdraw(key: FileKey, installed: Installed): Promise<void> {
+    this.#free(installed);
+    try {
+      this.#forgetRuntime(key);
+      this.markNoTable(key);
+    } finally {
+      await this.#native.removeTables(this.#tablesFd, Uint32Array.of(installed.slot));
+    }
   }
 
   /**
