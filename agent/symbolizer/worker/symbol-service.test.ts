@@ -19,6 +19,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bufferSource } from '../../../common/base/byte-source.ts';
 import { parseElf } from '../../../common/elf/elf.ts';
 import { placeOf } from '../../files/debug-files.ts';
+import { DIRECT, useFileOpener } from '../../files/file-opener.ts';
 import { OWN_VIEW } from '../../processes/root-views.ts';
 import { AnswerCache } from '../cache/answer-cache.ts';
 import { TableStore } from '../cache/kept-tables.ts';
@@ -131,6 +132,22 @@ test('a file is opened anew with debug information that was fetched for it, once
     fetched: { ...fetched, ff: '/x' },
   });
   expect(answer.kind).toBe('names');
+});
+
+test('a copy that can not be read is closed', async () => {
+  const before = open();
+  // can be written to, and not read
+  useFileOpener({ ...DIRECT, openScratch: () => openSync(path('scratch'), 'w') });
+  const service = new SymbolService('full', { room: { directory, left: 1 << 30 } });
+  const fd = openSync(path('program'), 'r');
+  try {
+    const request = { ...askerOf('copy'), fd, path: path('program'), addresses, isCopy: true };
+    await expect(service.resolve(request)).rejects.toThrow('EBADF');
+  } finally {
+    closeSync(fd);
+    useFileOpener(DIRECT);
+  }
+  expect(open()).toBe(before);
 });
 
 test('a service that is closed leaves on disk whatever it found', async () => {

@@ -48,7 +48,8 @@ export class SymbolService {
   }
 
   async resolve(request: SymbolRequest): Promise<SymbolAnswer> {
-    const known = request.isCopy ? undefined : this.#cached?.of(request);
+    if (request.isCopy) return this.#findInCopy(request);
+    const known = this.#cached?.of(request);
     if (!known) return this.#find(request, request.addresses);
     const names = Array.from(request.addresses, (address) => known.answers.ranges.get(address));
     const unknown = request.addresses.filter((_, i) => !names[i]);
@@ -76,18 +77,30 @@ export class SymbolService {
       const opened = await openFile(request, this.#detail, this.#options);
       if (!opened) return { kind: 'need-file' };
       if ('kind' in opened) return opened;
-      if (!request.isCopy) this.#files.put(request, opened);
+      this.#files.put(request, opened);
       file = opened;
       names = lookUp(file.symbols, addresses);
     }
-    if (request.isCopy) closeFile(file);
-    else this.#files.resize(request, file);
+    this.#files.resize(request, file);
     const debugFiles = file.symbols.takeFileStats();
     if (known) {
       const { probes } = file.symbols;
       this.#cached?.keep(known, { addresses, names, probes, missing: debugFiles.missing });
     }
     return { kind: 'names', names, cached: 0, debugFiles };
+  }
+
+  /** A copy is for one request alone. */
+  async #findInCopy(request: SymbolRequest): Promise<SymbolAnswer> {
+    const opened = await openFile(request, this.#detail, this.#options);
+    if (!opened) return { kind: 'need-file' };
+    if ('kind' in opened) return opened;
+    try {
+      const names = lookUp(opened.symbols, request.addresses);
+      return { kind: 'names', names, cached: 0, debugFiles: opened.symbols.takeFileStats() };
+    } finally {
+      closeFile(opened);
+    }
   }
 }
 
