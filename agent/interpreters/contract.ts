@@ -87,6 +87,8 @@ export interface RuntimeFrame {
   startLine: number;
   /** Where its parameters begin in that line; left out where the runtime doesn't have it. */
   startColumn?: number;
+  /** It is the runtime's own, and has no line in any source. */
+  isPlaceless?: boolean;
   /** Of a runtime whose lines are told by PDBs; left out where the code came from no file. */
   assembly?: AssemblyPlace;
 }

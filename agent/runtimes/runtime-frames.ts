@@ -310,8 +310,9 @@ export class RuntimeFrames {
   }
 }
 
-/** Is it told where in a source it is? */
-export const isPlaced = ({ line, assembly }: RuntimeFrame): boolean => line > 0 || assembly !== undefined;
+/** Is it told where in a source it is, or that it is in none? */
+export const isPlaced = ({ line, assembly, isPlaceless }: RuntimeFrame): boolean =>
+  line > 0 || assembly !== undefined || isPlaceless === true;
 
 function groupsOf<T>(items: readonly T[], keyOf: (item: T) => number): T[][] {
   const groups = new Map<number, T[]>();

@@ -46,6 +46,18 @@ describe('a frame of a runtime', () => {
     expect(linesOf(0)).toEqual({ lines: [0, 0, 0, 0, 0, 0], names: 3 });
   });
 
+  it('is named once where it is in no source', () => {
+    const frames = new InterpretedFrames();
+    let names = 0;
+    for (let i = 0; i < 3; i++) {
+      frameOf(frames, () => {
+        names++;
+        return { ...at(0), lines: [{ ...at(0).lines[0]!, isPlaceless: true }] };
+      });
+    }
+    expect(names).toBe(1);
+  });
+
   it('is named as often as it takes while its process does not answer', () => {
     const frames = new InterpretedFrames();
     const late = (line: number) => ({ ...at(line), isForNow: true });

@@ -115,6 +115,24 @@ describe('functions of V8', () => {
     expect(typeof func === 'object' && functions.frame(func, 2).line).toBe(2);
   });
 
+  it.each([
+    ['a number', 0x1_0000_0000, true],
+    ['an object', BASE + 1, false],
+  ])(
+    "are V8's own, without a line, where %s stands in place of their code and there is no script",
+    (_, data, isOwn) => {
+      const memory = new FakeMemory();
+      const shared = memory.object(TYPES.shared, [data, 0, memory.text('map') + 1, 0, 0, 0, 0]);
+      const functions = new Functions(new Heap(memory, LAYOUT));
+      const func = functions.read(shared);
+      expect(typeof func === 'object' && functions.frame(func, -1)).toMatchObject({
+        name: 'map',
+        line: 0,
+        isPlaceless: isOwn,
+      });
+    },
+  );
+
   it('keep no lines of another script that has come in its place', () => {
     const memory = new FakeMemory();
     const functions = new Functions(new Heap(memory, LAYOUT));

@@ -179,6 +179,7 @@ export class Functions {
       column: place.column,
       startLine: func.startPlace.line,
       startColumn: func.startPlace.column,
+      isPlaceless: isBuiltin(func),
     };
   }
 
@@ -238,6 +239,9 @@ export class Functions {
     return length && length <= MAX_BYTECODES ? { address: object, length } : undefined;
   }
 }
+
+/** Of V8 itself: a number stands in place of its code. */
+const isBuiltin = ({ script, data }: JsFunction): boolean => script === undefined && data === undefined;
 
 const fileOf = (script: Script | undefined): string => {
   const file = script?.file ?? '';

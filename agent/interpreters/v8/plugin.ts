@@ -139,5 +139,5 @@ function nameOptimized(
 /** Frames of V8's own: WebAssembly and what leads into and out of it, regular expressions. */
 function nameStub({ frameTypes }: V8Layout, type: number): RuntimeFrame {
   const name = frameTypes[type]?.replace(/Frame$/, '') ?? `frame of type ${type}`;
-  return { name: `[v8: ${name}]`, file: '', line: 0, column: 0, startLine: 0 };
+  return { name: `[v8: ${name}]`, file: '', line: 0, column: 0, startLine: 0, isPlaceless: true };
 }
