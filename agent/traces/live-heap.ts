@@ -22,8 +22,8 @@ export interface LiveHeapParts {
 export class LiveHeap {
   readonly #parts: LiveHeapParts;
   #entries: Buffer = Buffer.alloc(0);
-  /** Allocations of the newest interval, and intervals without them: their records did not come in time. */
-  readonly stats = { allocations: 0, intervalsLeftOut: 0 };
+  /** Allocations of the newest interval, intervals without them, whose records did not come in time, and sums that were handed on. */
+  readonly stats = { allocations: 0, intervalsLeftOut: 0, reported: 0 };
 
   constructor(parts: LiveHeapParts) {
     this.#parts = parts;
@@ -46,7 +46,10 @@ export class LiveHeap {
   report(): void {
     const { native, traces } = this.#parts;
     const ended = this.#completeEnded();
-    for (const sample of this.#sumByStack(native.monotonicNs())) traces.onSample(sample, 0, sample.length);
+    for (const sample of this.#sumByStack(native.monotonicNs())) {
+      traces.onSample(sample, 0, sample.length);
+      this.stats.reported++;
+    }
     this.#forget(ended);
     this.#entries = Buffer.alloc(0);
   }

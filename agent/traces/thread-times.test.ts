@@ -139,6 +139,7 @@ describe('times of threads', () => {
       THREAD.bytes,
     );
     expect(text(times.takeProfile(32n))).toEqual(['42/7 [running] 14', '42/7 [running] 2']);
+    expect(times.stats.reported).toBe(3);
   });
 
   it('leave out what was written while it was read, until the next time', () => {

@@ -43,8 +43,8 @@ export class ThreadTimes {
   readonly #threads = new Map<string, Thread>();
   #reading = 0;
   #toldNs: bigint | undefined;
-  /** `torn`: BPF wrote to a thread while it was read; it is read again in the next interval. */
-  readonly stats = { threads: 0, torn: 0 };
+  /** `torn`: BPF wrote to a thread while it was read; it is read again in the next interval. `reported`: times that were handed on. */
+  readonly stats = { threads: 0, torn: 0, reported: 0 };
 
   constructor(options: ThreadTimesOptions) {
     this.#options = options;
@@ -74,6 +74,7 @@ export class ThreadTimes {
     this.stats.threads = this.#threads.size;
     if (counted.length === 0 || this.#toldNs === undefined) return undefined;
     const profile = this.#profileOf(counted, this.#toldNs, nowNs);
+    this.stats.reported += profile.samples.length;
     this.#toldNs = nowNs;
     for (const { since } of counted) since.fill(0);
     // those that have ended

@@ -77,7 +77,26 @@ describe('listStages', () => {
     };
     const stages = listStages(health({ agents: [agent(counters), agent(counters), agent()] }));
     expect(stages.find(({ stage }) => stage === 'taken')).toMatchObject({ count: 194, of: 200 });
-    expect(stages.find(({ stage }) => stage === 'exported')).toMatchObject({ count: 180, of: 182 });
+    expect(stages.find(({ stage }) => stage === 'exported')).toMatchObject({
+      count: 180,
+      of: 182,
+      scope: 'since the agents started',
+    });
+  });
+
+  it('says how many of those that were sent are no samples, where more were than were sampled', () => {
+    const counters = {
+      'bpf.samples': 100,
+      'reporter.samplesPushed': 1315,
+      'reporter.samplesSent': 1315,
+      'threads.reported': 1200,
+      'liveHeap.reported': 15,
+    };
+    const stages = listStages(health({ agents: [agent(counters)] }));
+    expect(stages.find(({ stage }) => stage === 'exported')).toMatchObject({
+      count: 1315,
+      scope: expect.stringMatching(/^since the agents started; 1,215 of them are sums/),
+    });
   });
 });
 

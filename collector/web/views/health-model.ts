@@ -1,5 +1,6 @@
 /** From what was sampled to what is kept: where something was lost, why, and what to do. */
 
+import { formatCount } from '../../../common/flame/format.ts';
 import type { HealthAnswer } from '../../api/types.ts';
 import type { AgentStatus, ReasonCount } from '../../status/status.ts';
 import { cutOf, LOSSES, type LossKind, type Stage, unreadOf } from './losses.ts';
@@ -24,6 +25,8 @@ export interface LossRow extends LossKind {
 const SINCE_START = 'since the agents started';
 const SINCE_COLLECTOR = 'since the collector started';
 const SHOWN = 'of the shown time';
+/** What agents send besides samples, an entry as a sample: so more may be sent than was sampled. */
+const SUMS = ['threads.reported', 'liveHeap.reported'];
 
 export function listStages({ quality, status }: HealthAnswer): StageRow[] {
   const taken = sumCounter(status.agents, 'bpf.samples');
@@ -33,6 +36,7 @@ export function listStages({ quality, status }: HealthAnswer): StageRow[] {
     .reduce((sum, [name]) => sum + (sumCounter(status.agents, name) ?? 0), 0);
   const sent = sumCounter(status.agents, 'reporter.samplesSent');
   const queued = sumCounter(status.agents, 'reporter.samplesQueued') ?? 0;
+  const sums = SUMS.reduce((sum, name) => sum + (sumCounter(status.agents, name) ?? 0), 0);
   const { samples, unwound, named, attributed } = quality;
   return [
     {
@@ -59,7 +63,10 @@ export function listStages({ quality, status }: HealthAnswer): StageRow[] {
         sent === undefined
           ? undefined
           : (sumCounter(status.agents, 'reporter.samplesPushed') ?? sent) - queued,
-      scope: SINCE_START,
+      scope:
+        sums === 0
+          ? SINCE_START
+          : `${SINCE_START}; ${formatCount(sums)} of them are sums of what was not sampled: times of threads, memory in use`,
     },
     {
       stage: 'stored',
