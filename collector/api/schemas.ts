@@ -206,6 +206,7 @@ export const HEATMAP = object({
   columns: INTEGER,
   rows: INTEGER,
   cells: { ...NUMBERS, description: 'column by column' },
+  cpus: { ...INTEGER, description: 'that samples of the time came from, whatever is filtered' },
 });
 export const TYPES = object({
   ...TIMES,

@@ -175,4 +175,6 @@ export interface HeatmapAnswer {
   rows: number;
   /** Column by column. */
   cells: number[];
+  /** That samples of the time came from. */
+  cpus: number;
 }

@@ -191,8 +191,10 @@ describe('/api/v1', () => {
       ['test-host', 12],
       ['db', 8],
     ]);
-    const { cells } = await get('heatmap');
+    const { cells, cpus } = await get('heatmap');
     expect(cells.reduce((a: number, b: number) => a + b)).toBe(20);
+    expect(cpus).toBe((await get('top')).cpus);
+    expect((await get('heatmap?where=host%3Ddb')).cpus).toBe(cpus);
     const { values } = await get('values?label=cpu');
     expect(values).toEqual([
       { value: '0', samples: 16 },

@@ -26,7 +26,7 @@ import { readSteps, readThreads } from '../query/threads.ts';
 import { readLargestGroups, readStepNanos, readTimeline } from '../query/timeline.ts';
 import { transformParts } from '../query/transforms.ts';
 import { isSharedLabel, readAttributeNames, readLinkLabels, readValues, sumType } from '../query/values.ts';
-import { readWindow, visitWindow } from '../query/window.ts';
+import { countCpus, readWindow, visitWindow } from '../query/window.ts';
 import type { SourceFiles } from '../source/source-files.ts';
 import type { SampleFilter, SamplePart, StackCounts, Store, Window } from '../store/store.ts';
 import { EXPORT_FORMATS, type ExportFormat } from './export-formats.ts';
@@ -254,7 +254,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       const groups = await readTimeline(store, filter, columns * rows, undefined);
       const cells = Array.from(groups.get('') ?? new Float64Array(columns * rows));
       const { fromMs, toMs, answerType: type } = filter;
-      return { fromMs, toMs, type, columns, rows, cells };
+      return { fromMs, toMs, type, columns, rows, cells, cpus: await countCpus(store, filter) };
     },
   },
   '/api/v1/labels': {

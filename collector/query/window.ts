@@ -96,7 +96,7 @@ export async function visitWindow(
     await addTimeline(part, filter, masks, window);
     found.push({ part, masks });
   }
-  for (const seen of cpusByHost.values()) window.cpus += seen.size;
+  window.cpus = sumSizes(cpusByHost);
   const size = { samples: window.samples, partCount: found.length };
   if (isLevel(parts) || isSpread(parts, (filter.toMs - filter.fromMs) / steps)) {
     window.timeline.fill(0);
@@ -113,10 +113,26 @@ export async function visitWindow(
   return window;
 }
 
+/** CPUs of all hosts that any sample of the time came from, also such as the filter leaves out. */
+export async function countCpus(store: PartStore, filter: SampleFilter): Promise<number> {
+  const cpusByHost = new Map<string, Set<number>>();
+  for (const part of await partsOf(store, filter))
+    noteCpus(
+      part,
+      await part.rows(rowQuery(filter, EVERYTHING, ['group', 'cpu'])),
+      { allSamples: 0 },
+      cpusByHost,
+    );
+  return sumSizes(cpusByHost);
+}
+
+const sumSizes = (sets: ReadonlyMap<string, ReadonlySet<number>>): number =>
+  [...sets.values()].reduce((sum, { size }) => sum + size, 0);
+
 function noteCpus(
   part: SamplePart,
   rows: Rows,
-  window: Omit<Window, 'parts'>,
+  window: { allSamples: number },
   cpusByHost: Map<string, Set<number>>,
 ): void {
   const byHost = part.groups.map(({ host }) => {

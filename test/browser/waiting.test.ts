@@ -50,6 +50,16 @@ describe.skipIf(CHROMIUM === undefined)('waits in the page', () => {
     await page.close();
   });
 
+  it('has no types to choose from where nothing is there', async () => {
+    const page = await shown.open('from=1000&to=2000');
+    const isOfTypes = (response: { url(): string }): boolean => response.url().includes('/api/v1/types');
+    const [answer] = await Promise.all([page.waitForResponse(isOfTypes), page.reload()]);
+    await answer.finished();
+    await page.getByText('Nothing was sampled in that time').waitFor();
+    expect(await page.getByLabel('Type of samples').count()).toBe(0);
+    await page.close();
+  });
+
   it('has lanes of threads by state; a drag zooms, a click shows the stack', async () => {
     const page = await open('view=threads');
     const lanes = page.locator('.lanes canvas');

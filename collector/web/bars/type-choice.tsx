@@ -1,4 +1,4 @@
-import { formatterOf, isCpu } from '../../../common/flame/shown-type.ts';
+import { CPU_SAMPLES, formatterOf, isCpu } from '../../../common/flame/shown-type.ts';
 import { LOCK, OFF_CPU, THREAD_TIME, WALL_TIME } from '../../../common/profile/model/thread-types.ts';
 import type { TypesAnswer } from '../../api/types.ts';
 
@@ -12,7 +12,9 @@ interface Properties {
 /** Of what kind the samples are that everything on the page is about; there only where there are several. */
 export function TypeChoice({ types, shown, onType }: Properties) {
   const isThere = types.some(({ name }) => name === shown);
-  if (types.length < 2 && isThere) return null;
+  // also where nothing is there yet: what is shown comes with the first samples
+  const isUsual = isThere || (types.length === 0 && shown === CPU_SAMPLES.name);
+  if (types.length < 2 && isUsual) return null;
   return (
     <label class="type-choice">
       Show{' '}

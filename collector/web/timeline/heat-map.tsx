@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { formatDuration, formatSpan } from '../../../common/flame/format.ts';
-import { formatterOf, timeScale } from '../../../common/flame/shown-type.ts';
+import { formatterOf, isCpu, timeScale } from '../../../common/flame/shown-type.ts';
 import type { HeatmapAnswer } from '../../api/types.ts';
 import type { TimeRange } from '../../store/store.ts';
 import { useSize, useTheme } from '../state/use-browser.ts';
@@ -24,7 +24,9 @@ export function HeatMap({ answer, nanosPerSample, onPick }: Properties) {
   const { columns, rows, cells } = answer;
   const cellMs = (answer.toMs - answer.fromMs) / columns / rows;
   const { factor, of } = timeScale(answer.type, cellMs, nanosPerSample);
-  const top = topOf(cells.reduce((a, b) => Math.max(a, b), 0) * factor);
+  // a short cell may have a sample more of each CPU than fits
+  const most = isCpu(answer.type) && answer.cpus > 0 ? answer.cpus : undefined;
+  const top = topOf(cells.reduce((a, b) => Math.max(a, b), 0) * factor, most);
   usePaint(canvas, answer, dark, { width, height }, { marked: cell, full: top / factor });
   const cellAt = (event: MouseEvent): number => {
     const bounds = canvas.current!.getBoundingClientRect();
@@ -98,7 +100,7 @@ function usePaint(
     const [w, h] = [width / columns, height / rows];
     for (const [cell, count] of cells.entries()) {
       if (count === 0) continue;
-      context.fillStyle = heatColour(count / full, dark);
+      context.fillStyle = heatColour(Math.min(1, count / full), dark);
       context.fillRect(Math.floor(cell / rows) * w, (cell % rows) * h, Math.ceil(w), Math.ceil(h));
     }
     if (marked === undefined) return;

@@ -11,7 +11,13 @@ describe('the heat map', () => {
   });
 
   it('has room above the busiest cell in its key', () => {
-    expect([0, 0.02, 1, 2, 2.4, 63, 99, 100].map(topOf)).toEqual([1, 0.025, 1.25, 2.5, 2.5, 80, 100, 125]);
+    expect([0, 0.02, 1, 2, 2.4, 63, 99, 100].map((peak) => topOf(peak))).toEqual([
+      1, 0.025, 1.25, 2.5, 2.5, 80, 100, 125,
+    ]);
+  });
+
+  it('has no more CPUs in its key than there are', () => {
+    expect([0, 0.02, 1, 2, 2.2].map((peak) => topOf(peak, 2))).toEqual([1, 0.025, 1.25, 2, 2]);
   });
 
   it('is walked by arrow keys, within its edges', () => {

@@ -12,17 +12,20 @@ export function heatColour(share: number, dark: boolean): string {
 
 const ROUND = [1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
 
-/** What full colour stands for: a round number above all, so that even the busiest cell is not the end of the key. */
-export function topOf(peak: number): number {
-  if (!(peak > 0)) return 1;
+/**
+ * What full colour stands for: a round number above all, so that even the busiest cell is not the end of the key, but no more
+ * than `most` where there can't be more.
+ */
+export function topOf(peak: number, most = Number.POSITIVE_INFINITY): number {
+  if (!(peak > 0)) return Math.min(1, most);
   const unit = 10 ** Math.floor(Math.log10(peak));
-  return unit * (ROUND.find((n) => n * unit > peak) ?? 12.5);
+  return Math.min(most, unit * (ROUND.find((n) => n * unit > peak) ?? 12.5));
 }
 
 /** From the lightest to the darkest, as shares of full colour. */
 export const KEY_SHARES = Array.from({ length: STEPS }, (_, i) => (i + 1) / STEPS);
 
-type Grid = Omit<HeatmapAnswer, 'cells' | 'type'>;
+type Grid = Omit<HeatmapAnswer, 'cells' | 'type' | 'cpus'>;
 
 /** The time of a cell. */
 export function cellSpan({ fromMs, toMs, columns, rows }: Grid, cell: number): TimeRange {

@@ -17,8 +17,14 @@ it('leaves out a time that the right edge would cut', () => {
   expect(labels.map((label) => label.length)).toEqual([8, 0, 0]);
 });
 
+it('leaves out a time that would touch the labels of the other axis', () => {
+  const fromMs = 1_800_000_000_000;
+  const labels = timeLabels([fromMs, fromMs + 1000, fromMs + 20_000], { fromMs, toMs: fromMs + 60_000 }, 700);
+  expect(labels.map((label) => label.length)).toEqual([0, 0, 8]);
+});
+
 it('tells times within a second apart', () => {
   const fromMs = 1_800_000_000_000;
-  const labels = timeLabels([fromMs, fromMs + 500, fromMs + 1000], { fromMs, toMs: fromMs + 3000 }, 700);
-  expect(labels.map((label) => label.slice(-4))).toEqual(['00.0', '00.5', '01.0']);
+  const labels = timeLabels([fromMs + 500, fromMs + 1000], { fromMs, toMs: fromMs + 3000 }, 700);
+  expect(labels.map((label) => label.slice(-4))).toEqual(['00.5', '01.0']);
 });

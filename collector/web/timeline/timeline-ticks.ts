@@ -15,7 +15,9 @@ export function timeLabels(
   return times.map((ms) => {
     const fraction = digits === 0 ? '' : (ms / 1000).toFixed(3).slice(-4, digits - 3 || undefined);
     const label = formatClock(ms, spanMs) + fraction;
-    return ((toMs - ms) / spanMs) * width < (label.length * CHARACTER_WIDTH) / 2 ? '' : label;
+    // left of the axis are its own labels
+    const room = (Math.min(ms - fromMs, toMs - ms) / spanMs) * width;
+    return room < (label.length * CHARACTER_WIDTH) / 2 ? '' : label;
   });
 }
 
