@@ -290,8 +290,8 @@ function endWhileStarting(
 
 const expectedFiles = (command: readonly string[], chosen: Chosen): string[] => [
   // the shell that becomes the command is a target, too
-  ...(command.length > 0 ? [HOLDING_SHELL, command[0]!] : []).flatMap((program) =>
-    filesOfCommand([program], environmentOfCommand(process.env)),
+  ...(command.length > 0 ? [[HOLDING_SHELL], command] : []).flatMap((each) =>
+    filesOfCommand(each, environmentOfCommand(process.env)),
   ),
   ...filesOfChosen(chosen),
 ];

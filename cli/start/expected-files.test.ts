@@ -29,6 +29,24 @@ describe('filesOfCommand', () => {
     },
   );
 
+  it.each([
+    ['#!/bin/sh\nset -e\nexec cat "$@"\n'],
+    ['#!/usr/bin/env sh\nif true; then\n\tLANG=C A=1 cat </dev/null\nfi\n'],
+    ['#!/bin/sh\nexec 3<&-\nexec "$unknown"\nexec /bin/cat\n'],
+  ])('goes on to what a script runs: %j', (text) => {
+    const path = script('runs', text);
+    for (const command of [[path], ['sh', path], ['sh', '-c', `cd /; \n exec ${path}`]]) {
+      const files = filesOfCommand(command, { PATH: '/bin' });
+      expect(files[0]).toBe('/bin/sh');
+      expect(files).toContain('/bin/cat');
+    }
+  });
+
+  it('ends where a script runs itself', () => {
+    const path = join(folder, 'itself');
+    expect(filesOfCommand([script('itself', `#!/bin/sh\n${path}\n`)], { PATH: '/bin' })[0]).toBe('/bin/sh');
+  });
+
   it('ends where scripts lead to each other', () => {
     const path = join(folder, 'loop');
     expect(filesOfCommand([script('loop', `#!${path}\n`)], {})).toEqual([]);
