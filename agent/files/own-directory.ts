@@ -8,7 +8,7 @@ export function makeCacheDirectory(path: string): void {
   const { uid, mode } = lstatSync(path);
   if (uid !== process.getuid?.() || (mode & 0o022) !== 0)
     throw new Error(
-      `${path} belongs to somebody else, or others may write to it: what is in it can't be trusted`,
+      `${path} belongs to somebody else, or others may write to it: what is in it can't be trusted. Name another directory`,
     );
 }
 

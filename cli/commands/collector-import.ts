@@ -16,7 +16,7 @@ import { COLLECTOR_DEFAULTS } from '../../collector/settings/options.ts';
 import { MAX_SYMBOL_FILE_BYTES } from '../../collector/symbols/symbol-files.ts';
 import { ELF_MAGIC, SymbolIntake } from '../../collector/symbols/symbol-intake.ts';
 import { SymbolSources } from '../../collector/symbols/symbol-sources.ts';
-import { inWords } from '../../common/base/system-error.ts';
+import { directoryInWords, inWords } from '../../common/base/system-error.ts';
 import { readableEndings } from '../../common/profile/formats/formats.ts';
 import { addExamples } from '../program/examples.ts';
 import { makeLogger } from '../program/logger.ts';
@@ -88,7 +88,7 @@ async function intoDirectory({ data, at }: Flags): Promise<Target> {
     logger,
   }).catch((error: Error) => {
     const holder = /PID (\d+)/.exec(error.message)?.[1];
-    if (holder === undefined) throw new Error(`--data ${data}: ${error.message}`);
+    if (holder === undefined) throw new Error(`--data ${data}: ${directoryInWords(error)}`);
     throw new Error(`--data ${data} is in use by process ${holder}: give its --url instead`);
   });
   const importer = new Importer(store, Date.now);

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { defaultCacheDirectory } from '../../agent/files/cache-directory.ts';
 import { TableCache } from '../../agent/stack-deltas/table/table-cache.ts';
 import { AnswerCache } from '../../agent/symbolizer/cache/answer-cache.ts';
+import { directoryInWords } from '../../common/base/system-error.ts';
 
 /**
  * Made, and writable by this user alone: the workers that use it could only fail. Undefined where nothing is to be
@@ -15,16 +16,16 @@ export function placeOfCache(
   tell: (text: string) => void,
 ): string | undefined {
   if (flag === 'off') return undefined;
+  const directory = resolve(flag ?? defaultCacheDirectory(env));
   try {
-    const directory = resolve(flag ?? defaultCacheDirectory(env));
     new AnswerCache(directory);
     new TableCache(directory);
     return directory;
   } catch (error) {
-    const { message } = error as Error;
-    if (flag !== undefined) throw new Error(`--symbol-cache: ${message}`);
+    const why = `${directory}: ${directoryInWords(error)}`;
+    if (flag !== undefined) throw new Error(`--symbol-cache ${why}; off keeps nothing`);
     tell(
-      `nothing is kept for later runs: ${message} (--symbol-cache DIR names another place, off silences this)`,
+      `nothing is kept for later runs in ${why} (--symbol-cache DIR names another place, off silences this)`,
     );
     return undefined;
   }

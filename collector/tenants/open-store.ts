@@ -1,5 +1,6 @@
 /** Where samples are kept: in memory, in a directory, or in a ClickHouse. */
 import type { Logger } from 'pino';
+import { directoryInWords } from '../../common/base/system-error.ts';
 import { COLLECTOR_DEFAULTS } from '../settings/options.ts';
 import { CollectorStartError } from '../settings/start-error.ts';
 import { asOwner, type DataOwner, explainLock, prepareDirectory } from '../store/duckdb/data-directory.ts';
@@ -53,7 +54,7 @@ async function inData<T>(directory: string, owner: DataOwner | undefined, use: (
   try {
     return await asOwner(directory, owner, use);
   } catch (error) {
-    throw new CollectorStartError(`--data ${directory}: ${explainLock((error as Error).message)}`, {
+    throw new CollectorStartError(`--data ${directory}: ${explainLock(directoryInWords(error))}`, {
       cause: error,
     });
   }

@@ -1,8 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { inWords } from './system-error.ts';
+import { directoryInWords, inWords } from './system-error.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'everyframe-words-'));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -28,4 +28,18 @@ it('says what the system says, without the call', () => {
 it("leaves other errors' words", () => {
   expect(inWords(new Error('it is a pipe'))).toBe('it is a pipe');
   expect(inWords(Object.assign(new Error('EFOO: odd'), { code: 'EFOO' }))).toBe('EFOO: odd');
+});
+
+it('says of a directory that can not be made what to do', () => {
+  writeFileSync(join(directory, 'file'), '');
+  let error: unknown;
+  try {
+    mkdirSync(join(directory, 'file', 'below'));
+  } catch (thrown) {
+    error = thrown;
+  }
+  expect(directoryInWords(error)).toBe(
+    'a file is where a directory would have to be: name another directory (ENOTDIR)',
+  );
+  expect(directoryInWords(new Error('it is a pipe'))).toBe('it is a pipe');
 });

@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { directoryInWords } from '../../../common/base/system-error.ts';
 
 export interface DataOwner {
   name: string;
@@ -72,8 +73,11 @@ function removeEmpty(paths: readonly string[]): void {
   }
 }
 
-/** What a lock of another process on the file means; otherwise the text as it is. */
+/** What a lock of another process on a file means, or that it is another user's; otherwise the text as it is. */
 export function explainLock(message: string): string {
+  const foreign = /Cannot open file "([^"]+)".*Permission denied/s.exec(message)?.[1];
+  if (foreign !== undefined)
+    return `${foreign} is another user's: give it to the one whom the collector runs as (chown), or name another directory`;
   if (!/lock on file/i.test(message)) return message;
   const holder = /PID (\d+)/.exec(message)?.[1];
   const who = holder === undefined ? 'another process' : `another process (PID ${holder})`;
@@ -91,7 +95,7 @@ export function prepareDirectory(directory: string): void {
   try {
     writeFileSync(probe, Buffer.alloc(PROBE_BYTES), { mode: 0o600, flush: true });
   } catch (error) {
-    throw new Error(explain(error as NodeJS.ErrnoException), { cause: error });
+    throw new Error(directoryInWords(error), { cause: error });
   } finally {
     rmSync(probe, { force: true });
   }
@@ -108,29 +112,8 @@ function makeDirectory(directory: string): void {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined || (code === 'EEXIST' && statSync(path).isDirectory())) throw error;
-    throw new Error(explain(error as NodeJS.ErrnoException), { cause: error });
+    throw new Error(directoryInWords(error), { cause: error });
   }
-}
-
-const MEANING: Readonly<Record<string, string>> = {
-  ENOSPC: 'there is no room on its disk: free some, or name another directory',
-  EDQUOT: "its user's quota is used up: free some, or name another directory",
-  EROFS: 'its file system is mounted read-only: name another directory',
-  EACCES: 'no permission to write there: choose its owner, or name another directory',
-  EPERM: 'no permission to write there: choose its owner, or name another directory',
-  ENOTDIR: 'a file is where a directory would have to be: name another directory',
-  EEXIST: 'a file is where a directory would have to be: name another directory',
-  ENOENT: 'no directory can be made there: name another one, such as /var/lib/everyframe',
-  ELOOP: 'its links lead in a circle: name another directory',
-  ENAMETOOLONG: 'its name is too long: name another directory',
-  EMFILE: 'this process has no file descriptors left: raise `ulimit -n`',
-  ENFILE: 'the system has no file descriptors left',
-  EIO: 'its disk fails (input/output error): see the kernel log',
-};
-
-function explain({ code, message }: NodeJS.ErrnoException): string {
-  const meaning = MEANING[code ?? ''];
-  return meaning === undefined ? `it can't be used: ${message}` : `${meaning} (${code})`;
 }
 
 function checkAccess(directory: string, { name }: DataOwner): void {
@@ -146,7 +129,7 @@ function checkAccess(directory: string, { name }: DataOwner): void {
         { cause: error },
       );
     throw new Error(
-      `user ${name}, whom the collector becomes, can't use it (${(error as Error).message}): ` +
+      `user ${name}, whom the collector becomes, can't use it: ` +
         `chown -R ${name} ${path}, or choose a directory that others may reach, such as /var/lib/everyframe`,
       { cause: error },
     );
