@@ -4,7 +4,9 @@ import { printable } from '../../common/base/printable.ts';
 import { IDLE_MODES, type IdleMode } from '../../common/profile/filters/idle-pools.ts';
 import { addExamples } from '../program/examples.ts';
 import { IDLE_HELP } from '../program/idle-help.ts';
+import { withChoices } from '../program/settings.ts';
 import type { ExportFlags } from '../query/export-file.ts';
+import { whereOf } from '../query/filter-words.ts';
 import { type LabelsAnswer, labelsText, type ValuesAnswer, valuesText } from '../query/label-text.ts';
 import { explainNothing } from '../query/other-types.ts';
 import { baseOf } from '../query/query-base.ts';
@@ -55,7 +57,7 @@ export function registerQuery(program: Command): void {
   const top = transformed(add(query, 'top', 'functions by the CPU they use', 'top', topText as ToText));
   addExamples(top, [
     ['everyframe query top --range 5m', 'of the last five minutes'],
-    ['everyframe query top --where thread~^worker --limit 50', 'of some threads'],
+    ['everyframe query top process=java thread~^worker --limit 50', 'of some threads'],
     [
       'everyframe query top --url server:11080 --tls-ca ca.pem --token-file token',
       'of a collector elsewhere, with TLS and a token',
@@ -143,7 +145,8 @@ function registerWaits(query: Command): void {
   const waits = withTime(query.command('waits'))
     .description('where threads waited: exact times by state, and what sampled stacks stand for (--off-cpu)')
     .option('--by <LABEL>', 'such as process, thread, container or service', 'process')
-    .action(async (flags: Flags) => {
+    .action(async (_words: string[], _flags: Flags, command: Command) => {
+      const flags = flagsOf(command);
       const { from, to, range, where } = flags;
       const answer = await askWaits(flags, { from, to, range, where }, flags.by, flags.limit);
       const text = flags.json
@@ -192,7 +195,8 @@ function registerExport(query: Command): void {
     .option('--format <FORMAT>', 'the format, where the ending does not tell it: pprof, folded, html, svg, …')
     .option('--force', 'overwrite the output if it exists')
     .option('--type <TYPE>', 'type of the samples, as query types lists them (default: cpu)')
-    .action(async (flags: Flags & ExportFlags) => {
+    .action(async (_words: string[], _flags: Flags, command: Command) => {
+      const flags = flagsOf(command) as Flags & ExportFlags;
       const { exportFile } = await import('../query/export-file.ts');
       const { limit: _, ...query } = toQuery('export', flags, undefined);
       await exportFile(flags, query, flags);
@@ -206,7 +210,7 @@ function registerExport(query: Command): void {
 const transformed = (command: Command): Command =>
   command
     .option('--transform <LIST>', 'changes of the stacks, such as: focus=main hide~^std:: only=mine')
-    .addOption(new Option('--idle <MODE>', IDLE_HELP).choices(IDLE_MODES));
+    .addOption(withChoices(new Option('--idle <MODE>', IDLE_HELP), IDLE_MODES));
 
 const add = (...command: Parameters<typeof untyped>): Command =>
   untyped(...command).option(
@@ -220,7 +224,7 @@ function untyped(query: Command, usage: string, description: string, path: strin
     .description(description)
     .action(async (...given: unknown[]) => {
       const command = given.at(-1) as Command;
-      const flags = command.opts<Flags>();
+      const flags = flagsOf(command);
       const query = toQuery(path, flags, command.args[0]);
       const answer = await ask<never>(flags, path, query);
       if (path === 'callers') await refuseUnknown(flags, query, answer);
@@ -243,8 +247,18 @@ const withTime = (command: Command): Command =>
     )
     .option('--json', "the API's answer as it is");
 
+/** Its own, with words behind it in --where. */
+function flagsOf(command: Command): Flags {
+  const flags = command.opts<Flags>();
+  const words = command.args.slice(command.registeredArguments.length - 1);
+  const where = whereOf(flags.where, words);
+  return where === undefined ? flags : { ...flags, where };
+}
+
+/** A filter stands last: behind the name of a function or a label. */
 const ofTime = (command: Command): Command =>
   addCollectorFlags(command)
+    .argument('[filter...]', 'as --where, a term each: process=node')
     .option('--from <TIME>', 'now, -5m, milliseconds since 1970, or ISO 8601')
     .option('--to <TIME>', 'end of the time (default: now)')
     .option('--range <LENGTH>', 'instead of --from: 60s, 15m, 6h, 7d, all (default: 15m)')
