@@ -22,7 +22,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -43,6 +42,43 @@ int64_t Now(clockid_t clock) {
   timespec now;
   clock_gettime(clock, &now);
   return int64_t(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
+}
+
+// Whether standard error is a stream of journald, by device and inode (systemd.exec(5)).
+bool IsJournal() {
+  const char* stream = getenv("JOURNAL_STREAM");
+  struct stat errors;
+  return stream && fstat(2, &errors) == 0 &&
+         std::to_string(errors.st_dev) + ":" + std::to_string(errors.st_ino) == stream;
+}
+
+std::string Escaped(const std::string& text) {
+  std::string escaped;
+  for (char c : text) {
+    if (c == '"' || c == '\\') escaped += '\\';
+    escaped += static_cast<unsigned char>(c) < ' ' ? '?' : c;
+  }
+  return escaped;
+}
+
+// As the agent logs (cli/program/logger.ts): for people on a terminal, JSON elsewhere, for journald with its priority.
+void Log(const std::string& text) {
+  if (isatty(2)) {
+    fprintf(stderr, "everyframe: %s\n", text.c_str());
+    return;
+  }
+  int64_t ms = Now(CLOCK_REALTIME);
+  time_t seconds = ms / 1000;
+  tm utc;
+  char time[32];
+  strftime(time, sizeof(time), "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &utc));
+  fprintf(stderr, "%s{\"level\":\"error\",\"time\":\"%s.%03dZ\",\"name\":\"everyframe\",\"msg\":\"%s\"}\n",
+          IsJournal() ? "<3>" : "", time, int(ms % 1000), Escaped(text).c_str());
+}
+
+[[noreturn]] void Fail(const char* what) {
+  Log(std::string(what) + ": " + strerror(errno));
+  exit(1);
 }
 
 struct Signals {
@@ -98,11 +134,6 @@ class Supervisor {
   }
 
  private:
-  [[noreturn]] static void Fail(const char* what) {
-    fprintf(stderr, "everyframe: %s: %s\n", what, strerror(errno));
-    exit(1);
-  }
-
   // Without a child where the machine has no room for one, as when memory runs out: only what has never run ends by
   // that.
   void Start() {
@@ -119,7 +150,7 @@ class Supervisor {
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &signals_.before, nullptr);
     execvp(program_[0], program_);
-    fprintf(stderr, "everyframe: cannot run %s: %s\n", program_[0], strerror(errno));
+    Log(std::string("cannot run ") + program_[0] + ": " + strerror(errno));
     _exit(127);
   }
 
@@ -193,15 +224,6 @@ class Supervisor {
     if (is_waiting_) line += ",\"nextTryMs\":" + std::to_string(next_try_ms_);
     line += "}\n";
     if (write(told_, line.data(), line.size()) < 0) return;
-  }
-
-  // As the agent logs: for people on a terminal, JSON elsewhere.
-  static void Log(const std::string& text) {
-    if (isatty(2))
-      fprintf(stderr, "everyframe: %s\n", text.c_str());
-    else
-      fprintf(stderr, "{\"level\":50,\"time\":%" PRId64 ",\"pid\":%d,\"name\":\"everyframe\",\"msg\":\"%s\"}\n",
-              Now(CLOCK_REALTIME), getpid(), text.c_str());
   }
 
   // What outlives the program, 0: nothing that is noted.

@@ -238,6 +238,7 @@ describe.skipIf(missingRights)('everyframe', () => {
       ['record --cgroup no-such.service', /--cgroup no-such\.service: there is no such cgroup/],
       ['record -p 1 --cgroup /', /-p PID and --cgroup were given/],
       ['record -p 12 34', /-p takes one PID or a list with commas: -p 12,34/],
+      ['record 12 34', /12 34 is no command: is -p 12,34 meant\?/],
       ['record -d 1h --type off_cpu', /--type off_cpu: nothing of it is sampled: add --off-cpu/],
       ['record -d 1h --idle hide', /--idle: threads that wait are not sampled: add --off-cpu/],
       ['record -F often', /-F is "often": give a whole number/],
@@ -250,7 +251,7 @@ describe.skipIf(missingRights)('everyframe', () => {
 
   describe('run', () => {
     const pageOf = (run: Running): Promise<string> =>
-      until(() => /Open (https?:\S+)/.exec(run.output())?.[1], `the address of the page in: ${run.output()}`);
+      until(() => /"page":"([^"]+)"/.exec(run.output())?.[1], `the address of the page in: ${run.output()}`);
     const shows = (page: string, program: string): Promise<true> =>
       until(async () => {
         const { values } = (await (
@@ -279,7 +280,9 @@ describe.skipIf(missingRights)('everyframe', () => {
       const kept = '1c400080004'; // bits 2, 19, 34, 38, 39, 40
       expect(rightsOf(agentOf(run))).toEqual([`${kept} ${kept} ${kept} 0 1`]);
       run.process.kill('SIGINT');
-      expect(await run.exited).toMatchObject({ code: 0 });
+      const ended = await run.exited;
+      expect(ended).toMatchObject({ code: 0 });
+      for (const line of ended.output.trim().split('\n')) expect(() => JSON.parse(line), line).not.toThrow();
     });
 
     it('shows the first second before its interval has ended', async () => {
@@ -389,7 +392,7 @@ describe.skipIf(missingRights)('everyframe', () => {
       const run = everyframe('run', ...ANY_PORT);
       await pageOf(run);
       process.kill(collectorOf(run), 'SIGKILL');
-      await until(() => run.output().split('\nOpen ').length > 2 || undefined, 'the next page');
+      await until(() => run.output().split('"page":').length > 2 || undefined, 'the next page');
       expect(run.output()).toMatch(/the collector ended by itself \(SIGKILL\)/);
       run.process.kill('SIGTERM');
       expect(await run.exited).toMatchObject({ code: 0 });

@@ -70,6 +70,33 @@ it('a wrong file of settings ends a service for good, as its unit says', async (
   }
 });
 
+it.each([
+  ['agent', '--no-such-flag', /unknown option '--no-such-flag' \(--help lists the flags\)/],
+  ['agent', '-samples-per-second=many', /samples-per-second .*is "many"/],
+  ['agent', '--reporter-interval', /argument missing/],
+  ['agent', '', /--collection-agent HOST:PORT is needed/],
+  ['agent', '--collection-agent 127.0.0.1:1 --off-cpu --event lock', /--event lock and --off-cpu were given/],
+  ['collector', '--no-such-flag', /unknown option/],
+  ['collector', '--page-listen nowhere', /--page-listen: "nowhere" is not an address/],
+  ['collector', '--forward-to a:b:c', /--forward-to/],
+  ['collector', 'stray', /collector has no use for "stray"/],
+])(
+  'a wrong flag ends a service for good, with a line as all its lines are: %s %s',
+  async (unit, flags, message) => {
+    const args = [unit, ...flags.split(' ').filter(Boolean)];
+    const socket = { NOTIFY_SOCKET: join(directory, 'nobody') };
+    const service = start(EVERYFRAME, args, socket);
+    expect(await once(service.child, 'close')).toEqual([78, null]);
+    const lines = service.output.text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines.at(-1)).toMatchObject({ level: 'fatal', name: unit, msg: expect.stringMatching(message) });
+    const typed = start(EVERYFRAME, args, { NOTIFY_SOCKET: '' });
+    expect(await once(typed.child, 'exit')).toEqual([1, null]);
+  },
+);
+
 describe.skipIf(missingRights || !hasTool('python3'))('the agent as a service', () => {
   it('is ready, watched, reloaded and stopped, and loses no sample meanwhile', async () => {
     const [one, other] = [await collect(), await collect()];

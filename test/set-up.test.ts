@@ -127,14 +127,14 @@ describe('bin/everyframe', () => {
   it.runIf(process.getuid?.() === 0)('takes the two signals of one Ctrl-C under npm for one', async () => {
     const listen = ['grpc', 'http', 'page'].flatMap((name) => [`--${name}-listen`, '127.0.0.1:0']);
     const child = spawn(join(ROOT, 'bin/everyframe'), ['run', ...listen], {
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'ignore', 'pipe'],
     });
     const exited = once(child, 'exit');
     try {
       let printed = '';
-      for await (const chunk of child.stdout) {
+      for await (const chunk of child.stderr) {
         printed += chunk;
-        if (printed.includes('Ctrl-C ends it.')) break;
+        if (printed.includes('"page":')) break;
       }
       child.kill('SIGINT');
       child.kill('SIGTERM'); // two that the kernel does not make one of

@@ -59,6 +59,11 @@ describe('supervise', () => {
     expect(await ended).toEqual([0, null]);
     expect(lines()).toEqual(['run', 'run']);
     expect(errors()).toMatch(reason);
+    expect(JSON.parse(errors())).toMatchObject({
+      level: 'error',
+      time: new Date(JSON.parse(errors()).time).toISOString(),
+      name: 'everyframe',
+    });
   });
 
   it.skipIf(process.getuid?.() !== 0)('starts again once there is room for a process', async () => {
@@ -107,8 +112,8 @@ describe('supervise', () => {
   });
 
   it('says that a program is missing', () => {
-    const { status, stderr } = spawnSync(SUPERVISE, ['/nonexistent'], { encoding: 'utf8' });
+    const { status, stderr } = spawnSync(SUPERVISE, ['/"nonexistent"'], { encoding: 'utf8' });
     expect(status).toBe(127);
-    expect(stderr).toContain('cannot run /nonexistent: No such file');
+    expect(JSON.parse(stderr).msg).toContain('cannot run /"nonexistent": No such file');
   });
 });

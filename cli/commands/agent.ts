@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import { destinationOptions } from '../../agent/reporter/options.ts';
 import { type AgentOptions, parseAgentOptions } from '../../agent/settings/options.ts';
+import { BadSetting } from '../../common/base/bad-setting.ts';
 import type { PrometheusMetric } from '../../common/base/prometheus.ts';
 import { addConfigFlag, findConfig } from '../config/find-config.ts';
 import { whatIsSampled } from '../output/what-is-sampled.ts';
@@ -51,7 +52,7 @@ async function runAgent({ once, dryRun, ...flags }: Record<string, unknown>): Pr
     const notes = file?.notes ?? [];
     // what is wrong with a receiver is told in a dry run too
     if (dryRun === true && !options.collectionAgent[0]) return { options, transport: 'dry run', notes };
-    if (!options.collectionAgent[0]) throw new Error(RECEIVER_NEEDED);
+    if (!options.collectionAgent[0]) throw new BadSetting(RECEIVER_NEEDED);
     const transport = destinationOptions(options);
     return { options, transport: dryRun === true ? 'dry run' : transport, notes };
   };

@@ -9,8 +9,6 @@ import {
   type CollectorSettings,
   parseCollectorSettings,
 } from '../../collector/settings/options.ts';
-import { CollectorStartError } from '../../collector/settings/start-error.ts';
-import { BadSetting } from '../../common/base/bad-setting.ts';
 import { addConfigFlag, DEFAULT_CONFIG, findConfig } from '../config/find-config.ts';
 import { addExamples } from '../program/examples.ts';
 import { makeLogger } from '../program/logger.ts';
@@ -64,12 +62,7 @@ type ReadSettings = () => Promise<{ settings: CollectorSettings; notes: readonly
 async function runCollector(flags: CollectorSettings, read: ReadSettings, logger: Logger): Promise<void> {
   const systemd = new Systemd(process.env);
   const life = flags.child ? new AgentLife() : undefined;
-  const { collector, health } = await start(flags, life, logger).catch((error: unknown) => {
-    if (!(error instanceof CollectorStartError || error instanceof BadSetting)) throw error;
-    logger.error(error.message);
-    // Servers may be listening: an exit code alone would not end the process.
-    process.exit(1);
-  });
+  const { collector, health } = await start(flags, life, logger);
   const { urls, stop } = collector;
   const telemetry = startTelemetry(
     flags.telemetry,

@@ -1,6 +1,7 @@
 /** `everyframe`: agent and collector as two processes, the collector without rights; whichever dies is started again. */
 import { hostname, userInfo } from 'node:os';
 import type { Command } from 'commander';
+import type { Logger } from 'pino';
 import { destinationOptions } from '../../agent/reporter/options.ts';
 import { DESTINATION_FLAGS, parseAgentOptions } from '../../agent/settings/options.ts';
 import { readToken } from '../../collector/net/access.ts';
@@ -129,7 +130,7 @@ async function run({ pid, ...flags }: Record<string, unknown> & { pid?: Pid[] })
   const collector = await starting;
   if (collector.isInherited)
     log.info('the agent samples again; its collector, and all that it holds, was there meanwhile');
-  else announce(collector.ready.page, whatIsSampled(options, pid));
+  else announce(collector.ready.page, whatIsSampled(options, pid), log);
   if (pid)
     void untilGone(agent).then(() => log.info('what was chosen has ended: the page stays until Ctrl-C'));
   const died = await Promise.race([signalled.then(() => undefined), collector.exited]);
@@ -144,7 +145,12 @@ async function run({ pid, ...flags }: Record<string, unknown> & { pid?: Pid[] })
   if (died === undefined) await collector.stop();
 }
 
-function announce(page: string, sources: string): void {
+/** In words for whoever sits at the terminal; a service's log is JSON from its first line to its last. */
+function announce(page: string, sources: string, log: Logger): void {
+  if (!process.stdout.isTTY && !process.stderr.isTTY) {
+    log.info({ page }, `sampling this machine: ${sources}; the page is at ${page}`);
+    return;
+  }
   const { port } = new URL(page);
   console.log(`everyframe samples this machine: ${sources}.`);
   console.log(`Open ${page}`);

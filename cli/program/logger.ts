@@ -1,8 +1,8 @@
-import { fstatSync } from 'node:fs';
 import { destination, type Logger, pino, stdTimeFunctions } from 'pino';
 import pretty, { prettyFactory } from 'pino-pretty';
 import { logLines } from '../../common/base/observed.ts';
 import { printable } from '../../common/base/printable.ts';
+import { isJournal, journalPriority } from './service-line.ts';
 
 const FOR_PEOPLE = { translateTime: 'HH:MM:ss', ignore: 'pid,hostname,name' };
 /** journald adds who and where; a level's number says nothing to a reader. */
@@ -26,21 +26,6 @@ const hooks = {
     );
   },
 };
-
-/** Whether what is written to standard error goes to journald, by its device and inode (systemd.exec(5)). */
-export function isJournal(stream: string | undefined): boolean {
-  const { dev, ino } = fstatSync(2);
-  return stream === `${dev}:${ino}`;
-}
-
-const PRIORITIES: Record<string, number> = { fatal: 2, error: 3, warn: 4, info: 6 };
-const DEBUG_PRIORITY = 7;
-
-/** The prefix that journald takes off and keeps as the line's priority (sd-daemon(3)). */
-export function journalPriority(line: string): string {
-  const level = /"level":"(\w+)"/.exec(line)?.[1] ?? '';
-  return `<${PRIORITIES[level] ?? DEBUG_PRIORITY}>`;
-}
 
 /** Of services: lines for people on a terminal, JSON lines elsewhere; always to standard error. */
 export function makeLogger(name: string, verbose = false): Logger {

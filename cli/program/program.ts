@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command, Help, type Option } from 'commander';
+import { type Command, Help, type Option } from 'commander';
 import { packageRoot } from '../../agent/base/package-root.ts';
 import { BadSetting } from '../../common/base/bad-setting.ts';
 import { excerpt } from '../../common/base/printable.ts';
@@ -8,6 +8,8 @@ import { inWords } from '../../common/base/system-error.ts';
 import { AGENT_FLAG_NAMES, asDropIn, normaliseDashes } from './drop-in.ts';
 import { addExamples } from './examples.ts';
 import { endOnFaults, ignoreLostErrors } from './faults.ts';
+import { ProgramCommand } from './program-command.ts';
+import { fatalLine, serviceName } from './service-line.ts';
 
 /** The one of package.json, where a release also says the commit that it was built from. */
 export function productVersion(): string {
@@ -26,8 +28,10 @@ function describeOption(this: Help, option: Option): string {
   return Help.prototype.optionDescription.call(this, option);
 }
 
+const HELP_HINT = '(--help lists the flags)';
+
 export function newProgram(): Command {
-  const program = new Command('everyframe')
+  const program = new ProgramCommand('everyframe')
     .description(
       'Every frame of every process on this machine, as a flame graph and as OpenTelemetry profiles.',
     )
@@ -39,7 +43,7 @@ export function newProgram(): Command {
     })
     .enablePositionalOptions()
     .configureHelp({ optionDescription: describeOption })
-    .showHelpAfterError('(--help lists the flags)');
+    .showHelpAfterError(HELP_HINT);
   return addExamples(program, [
     ['sudo everyframe', 'profiles this machine and shows it on a page'],
     ['sudo everyframe record -o make.pb.gz --view -- make', 'profiles a command, then shows it'],
@@ -64,6 +68,20 @@ function linesOf(text: string): string[] {
   return lines.length > MAX_LINES ? [...shown, `and ${lines.length - MAX_LINES} more lines`] : shown;
 }
 
+/** What a collector refuses at its start may have a wrong setting as its cause. */
+const isBadSetting = (error: unknown): boolean =>
+  error instanceof BadSetting || (error as Error).cause instanceof BadSetting;
+
+/** Flags that are wrong are told, and end a service, as all other settings are and do. */
+function refuseFlags(program: Command, tell: (text: string) => void, exitCode: number): void {
+  program
+    .configureOutput({ outputError: () => {}, writeErr: () => {} })
+    .exitOverride(({ exitCode: status, message }) => {
+      if (status !== 0) tell(`${message.replace(/^error: /, '')} ${HELP_HINT}`);
+      process.exit(status === 0 ? 0 : exitCode);
+    });
+}
+
 /** Runs the command that the process was started with, of those that `register` knows. */
 export async function runProgram(program: Command, register: () => Promise<void>): Promise<void> {
   // `everyframe show … | head` ends when head has seen enough
@@ -72,7 +90,14 @@ export async function runProgram(program: Command, register: () => Promise<void>
     console.error(`everyframe: standard output can't be written: ${inWords(error)}`);
     process.exit(1);
   });
-  const tell = (text: string): void => console.error(`everyframe: ${linesOf(text).join('\n')}`);
+  const service = serviceName(argumentsOf(process.argv));
+  const tell = (text: string): void => {
+    const whole = linesOf(text).join('\n');
+    console.error(service === undefined ? `everyframe: ${whole}` : fatalLine(service, whole));
+  };
+  // the variable is taken out of the environment later
+  const badSettingCode = process.env['NOTIFY_SOCKET'] ? BAD_CONFIG : 1;
+  if (service !== undefined) refuseFlags(program, tell, badSettingCode);
   ignoreLostErrors();
   endOnFaults(tell);
   try {
@@ -81,7 +106,7 @@ export async function runProgram(program: Command, register: () => Promise<void>
   } catch (error) {
     tell((error as Error).message);
     // whatever was started before it failed does not keep the process alive
-    process.exit(error instanceof BadSetting && process.env['NOTIFY_SOCKET'] ? BAD_CONFIG : 1);
+    process.exit(isBadSetting(error) ? badSettingCode : 1);
   }
 }
 

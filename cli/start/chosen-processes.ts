@@ -5,6 +5,7 @@ import { descendantsOf } from '../../agent/processes/descendants.ts';
 import { ForeignReader } from '../../agent/processes/foreign-reader.ts';
 import { mappedExecutables } from '../../agent/processes/mapped-files.ts';
 import { readSmallFile } from '../../agent/processes/proc-files.ts';
+import { BadSetting } from '../../common/base/bad-setting.ts';
 import { type Pid, toPid } from '../../common/base/brand.ts';
 
 export const PID_HELP = 'only this process and all that descend from it; repeatable, or a list: 12,34';
@@ -55,10 +56,10 @@ export const choicesOf = ({ pid, cgroup, excludeCgroup }: Chosen): string[] => [
   ...(excludeCgroup && !cgroup ? ['--exclude-cgroup'] : []),
 ];
 
-/** Throws with a sentence where two were given that have a meaning at a time. */
+/** Throws BadSetting where two were given that have a meaning at a time. */
 export function requireOneChoice(chosen: Chosen): void {
   const choices = choicesOf(chosen);
-  if (choices.length > 1) throw new Error(`${choices.join(' and ')} were given: give one of them`);
+  if (choices.length > 1) throw new BadSetting(`${choices.join(' and ')} were given: give one of them`);
 }
 
 /** Throws with a sentence where one is not there. */

@@ -16,6 +16,7 @@ import { readSmallFile } from '../../agent/processes/proc-files.ts';
 import { type AgentOptions, samplesWaits } from '../../agent/settings/options.ts';
 import { debuginfodFromEnvironment } from '../../agent/symbolizer/debuginfod/debuginfod-settings.ts';
 import type { OffCpuOptions } from '../../agent/tracer/off-cpu.ts';
+import { BadSetting } from '../../common/base/bad-setting.ts';
 import { placeOfCache } from './cache-place.ts';
 import { agentBudget, readMemoryLimit } from './memory-limit.ts';
 import { keepSamplingRights } from './rights.ts';
@@ -104,7 +105,7 @@ function offCpuOptions(options: AgentOptions): OffCpuOptions | undefined {
   if (!hasLocks(event))
     return isAsked ? { probability: offCpuThreshold || undefined, budget: offCpuBudget } : undefined;
   if (isAsked)
-    throw new Error(
+    throw new BadSetting(
       '--event lock and --off-cpu were given: waits for locks are those of --off-cpu with thread.state=blocked:lock',
     );
   return { budget: eventBudget, isOfLocks: true };

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Server as NetServer, Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
+import { BadSetting } from '../../common/base/bad-setting.ts';
 import { inWords } from '../../common/base/system-error.ts';
 import { readSettingFile } from '../../otlp-client/setting-file.ts';
 import { SOLE_TENANT, type TenantToken } from '../settings/tenants.ts';
@@ -177,7 +178,7 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 export function readAccess({ tlsCert, tlsKey, tokenFile, tenant = [] }: AccessFiles): Access {
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {
     const [given, missing] = tlsCert === undefined ? ['key', 'cert'] : ['cert', 'key'];
-    throw new Error(`--tls-${given} needs --tls-${missing}: give both, or neither`);
+    throw new BadSetting(`--tls-${given} needs --tls-${missing}: give both, or neither`);
   }
   const tls = tlsCert === undefined ? undefined : readTls(tlsCert, tlsKey!);
   return new Access(tls, tokenFile === undefined ? readTokens(tenant) : readToken(tokenFile));

@@ -1,4 +1,5 @@
 /** Who can reach the collector: where it listens, and whether that is allowed. */
+import { BadSetting } from '../../common/base/bad-setting.ts';
 import type { Access } from './access.ts';
 import { formatAddress, isLoopback, type ListenAddress, parseListenAddress } from './listen.ts';
 import type { ServerName } from './listen-error.ts';
@@ -11,13 +12,13 @@ interface Listening {
   pageListen: string;
 }
 
-/** @throws Error that names the flag */
+/** @throws BadSetting that names the flag */
 export function readAddresses({ grpcListen, httpListen, pageListen }: Listening): Addresses {
   const read = (name: ServerName, text: string): ListenAddress => {
     try {
       return parseListenAddress(text);
     } catch (error) {
-      throw new Error(`--${name}-listen: ${(error as Error).message}`);
+      throw new BadSetting(`--${name}-listen: ${(error as Error).message}`);
     }
   };
   return { grpc: read('grpc', grpcListen), http: read('http', httpListen), page: read('page', pageListen) };
@@ -27,7 +28,7 @@ export function readAddresses({ grpcListen, httpListen, pageListen }: Listening)
  * Who reaches the collector sees what runs on the machines that send to it.
  *
  * @returns what to warn of
- * @throws Error where anyone could, and that is not allowed
+ * @throws BadSetting where anyone could, and that is not allowed
  */
 export function checkBeyondLoopback(
   listen: Addresses,
@@ -40,7 +41,7 @@ export function checkBeyondLoopback(
     const where = `--${name}-listen ${formatAddress(listen[name])} is beyond this machine`;
     const danger = name === 'page' ? 'sees what runs here' : 'can send profiles';
     if (!access.needsToken && !allowAnyone) {
-      throw new Error(
+      throw new BadSetting(
         `${where}, and whoever reaches it ${danger}: give --token-file (and --tls-cert, --tls-key), or --allow-anyone`,
       );
     }

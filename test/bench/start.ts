@@ -140,15 +140,15 @@ async function timeAgent([path, ...args]: Command): Promise<Start> {
 /** Seconds from the command to the first answer of the page with functions. */
 async function timePage(): Promise<number> {
   const begun = performance.now();
-  const child = spawn(EVERYFRAME, ['run', ...ANY_PORT], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const child = spawn(EVERYFRAME, ['run', ...ANY_PORT], { stdio: ['ignore', 'ignore', 'pipe'] });
   const kill = (): void => void child.kill('SIGKILL');
   process.once('exit', kill);
   let printed = '';
-  child.stdout.on('data', (text) => {
+  child.stderr.on('data', (text) => {
     printed += text;
   });
   try {
-    while (!(await hasFunctions(/Open (http\S+)/.exec(printed)?.[1]))) {
+    while (!(await hasFunctions(/"page":"(http[^"]+)"/.exec(printed)?.[1]))) {
       if (performance.now() - begun > LIMIT_MS) throw new Error(`no function on the page in ${LIMIT_MS} ms`);
       await sleep(LOOK_MS);
     }
