@@ -8,6 +8,7 @@ import { type Selection, select } from '../../common/profile/text/report-data.ts
 import { printText } from '../output/output-file.ts';
 import { ensureHeap, loadOneType, type ReadFlags } from '../output/profile-files.ts';
 import { addExamples } from '../program/examples.ts';
+import { withChoices } from '../program/settings.ts';
 import { addSelectionFlags, parsePercent, parseTop } from './report.ts';
 
 /** Exit code where something grew by what `--fail-on` says; errors exit with 1. */
@@ -31,12 +32,13 @@ export function registerDiff(program: Command): void {
     .argument('<AFTER>', 'the same, or another of them');
   addSelectionFlags(command, 'function')
     .addOption(
-      new Option(
-        '--sort <WHAT>',
-        'order of the lines: by the change of their own share, or with what they call',
-      )
-        .choices(SORTS)
-        .default('self'),
+      withChoices(
+        new Option(
+          '--sort <WHAT>',
+          'order of the lines: by the change of their own share, or with what they call',
+        ),
+        SORTS,
+      ).default('self'),
     )
     .option(
       '--threshold <POINTS>',

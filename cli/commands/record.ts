@@ -35,7 +35,7 @@ import { addExamples } from '../program/examples.ts';
 import { RECORD_FREQUENCY, RECORD_FREQUENCY_HELP } from '../program/frequency.ts';
 import { IDLE_HELP } from '../program/idle-help.ts';
 import { makePlainLogger } from '../program/logger.ts';
-import { addSetting } from '../program/settings.ts';
+import { addSetting, withChoices } from '../program/settings.ts';
 import {
   type Chosen,
   choicesOf,
@@ -99,7 +99,7 @@ export function registerRecord(program: Command): void {
     .option('-p, --pid <PID>', PID_HELP, collectPid)
     .option('-o, --output <FILE>', OUTPUT_HELP, 'everyframe.pb.gz')
     .option('--symbols <full|names|off>', 'lines and inlined functions, functions only, or addresses', 'full')
-    .addOption(new Option('--idle <MODE>', `with --off-cpu, ${IDLE_HELP}`).choices(IDLE_MODES))
+    .addOption(withChoices(new Option('--idle <MODE>', `with --off-cpu, ${IDLE_HELP}`), IDLE_MODES))
     .option('--type <TYPE>', 'write only samples of this type (default: all that are sampled)')
     .option('--view', 'then open the recording in the page, as everyframe view does')
     .option('-v, --verbose', 'log more, and what was counted')
@@ -118,8 +118,14 @@ export function registerRecord(program: Command): void {
 
 function refuseTwoChoices(command: readonly string[], flags: RecordFlags): void {
   const { pid } = flags;
-  if (pid && command.length > 0 && command.every((word) => /^\d+$/.test(word)))
-    throw new Error(`-p takes one PID or a list with commas: -p ${[...pid, ...command].join(',')}`);
+  if (command.length > 0 && command.every((word) => /^\d+$/.test(word))) {
+    const list = [...(pid ?? []), ...command].join(',');
+    throw new Error(
+      pid
+        ? `-p takes one PID or a list with commas: -p ${list}`
+        : `${command.join(' ')} is no command: is -p ${list} meant?`,
+    );
+  }
   const given = [...choicesOf(flags), ...(command.length > 0 ? ['a command after --'] : [])];
   if (given.length > 1) throw new Error(`${given.join(' and ')} were given: a recording is of one of them`);
 }

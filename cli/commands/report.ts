@@ -18,6 +18,7 @@ import { DEFAULT_MIN_SHARE } from '../../common/profile/text/report-text.ts';
 import { printText } from '../output/output-file.ts';
 import { addReadFlags, ensureHeap, loadOneType, nameOf, type ReadFlags } from '../output/profile-files.ts';
 import { addExamples } from '../program/examples.ts';
+import { withChoices } from '../program/settings.ts';
 
 const JSON_ROWS = 50;
 export const SHORT_NAMES = 'C++ functions without their parameters and template arguments';
@@ -56,7 +57,7 @@ const parsePattern = (text: string): Pattern => {
 export const addSelectionFlags = (command: Command, by: By): Command =>
   addReadFlags(
     command
-      .addOption(new Option('--by <WHAT>', 'what a line stands for').choices(BYS).default(by))
+      .addOption(withChoices(new Option('--by <WHAT>', 'what a line stands for'), BYS).default(by))
       .option('--focus <REGEX>', 'only samples with such a function on the stack', parsePattern)
       .option('--ignore <REGEX>', 'without samples that have such a function on the stack', parsePattern)
       .option('--my-code', 'hide frames of the kernel, of libraries and of installed programs')
@@ -72,7 +73,8 @@ export function registerReport(program: Command): void {
     .argument('<FILE>', `${readableEndings()}, packed with gzip or not; - is standard input`);
   addSelectionFlags(command, 'stack')
     .addOption(
-      new Option('--sort <WHAT>', 'one table in this order (default: one by self and one by total)').choices(
+      withChoices(
+        new Option('--sort <WHAT>', 'one table in this order (default: one by self and one by total)'),
         SORTS,
       ),
     )

@@ -32,6 +32,7 @@ import {
 import { findType, typeNames } from '../../common/profile/model/profile-type.ts';
 import type { ReadLimits } from '../../common/profile/model/read-limits.ts';
 import { groupDigits } from '../../common/profile/text/report-text.ts';
+import { withChoices } from '../program/settings.ts';
 import { checkOutputFile, isStream, type OutputFlags, STDOUT, writeOutput } from './output-file.ts';
 
 const PICTURES: Record<string, (title: string, profile: Profile) => string> = {
@@ -77,7 +78,8 @@ const parseMemory = (text: string): number => {
 export const addReadFlags = (command: Command): Command =>
   command
     .addOption(
-      new Option('--from <FORMAT>', 'read as this format, whatever the name ends in').choices(
+      withChoices(
+        new Option('--from <FORMAT>', 'read as this format, whatever the name ends in'),
         READABLE_FORMATS,
       ),
     )
@@ -96,10 +98,13 @@ export const addReadFlags = (command: Command): Command =>
 export const addWriteFlags = (command: Command): Command =>
   command
     .addOption(
-      new Option(
-        '--format <FORMAT>',
-        `write this format, whatever the name ends in (default for -o -: ${STREAM_FORMAT})`,
-      ).choices([...WRITABLE_FORMATS, ...Object.keys(PICTURES)]),
+      withChoices(
+        new Option(
+          '--format <FORMAT>',
+          `write this format, whatever the name ends in (default for -o -: ${STREAM_FORMAT})`,
+        ),
+        [...WRITABLE_FORMATS, ...Object.keys(PICTURES)],
+      ),
     )
     .option('--force', 'overwrite the output if it exists');
 
