@@ -12,6 +12,7 @@
  */
 import { bytesAt, codeSegmentAt } from '../../common/elf/bytes-at.ts';
 import { type ElfFile, PF_W, PF_X, PT_LOAD } from '../../common/elf/elf.ts';
+import { findFunctionParts } from '../../common/elf/function-parts.ts';
 import { findNamedSymbols } from '../../common/symbols/named-symbols.ts';
 import { forEachEntry, readU64 } from '../../common/symbols/section-entries.ts';
 import { type Comparison, findComparisons } from './code-comparisons.ts';
@@ -35,9 +36,12 @@ export function findPythonAllocator(elf: ElfFile): PythonFunctions | HiddenPytho
   for (const domain of [table.memory, table.objects])
     for (const [i, address] of domain.entries()) functions.set(address, FUNCTIONS[i]!);
   const comparisons = findComparisons(elf, new Set(functions.keys()));
-  const isCaller = ({ at }: Comparison): boolean =>
-    [...callers.values()].some(({ address, size }) => at >= address && at < address + size);
-  const elsewhere = comparisons.filter((one) => !isCaller(one));
+  const ofCallers = [...callers.values()].flatMap(({ address, size }) =>
+    findFunctionParts(elf, { start: address, end: address + size }),
+  );
+  const elsewhere = comparisons.filter(
+    ({ at }) => !ofCallers.some(({ start, end }) => at >= start && at < end),
+  );
   // with the interpreter lock memory and objects have one allocator
   const isFreeThreaded = table.memory[0] !== table.objects[0];
   if (areInlined(elsewhere, functions)) return isFreeThreaded ? 'inlined, free-threaded' : 'inlined';

@@ -7,12 +7,12 @@ import { OutOfBounds } from '../../../common/base/byte-source.ts';
 import { bytesAt, textBiasAt } from '../../../common/elf/bytes-at.ts';
 import { type ElfFile, PT_LOAD } from '../../../common/elf/elf.ts';
 import { findText } from '../../../common/elf/find-text.ts';
+import { findFunctionParts } from '../../../common/elf/function-parts.ts';
 import type { CodeRange } from '../../../common/elf/function-ranges.ts';
 import { usesMusl } from '../../../common/elf/uses-musl.ts';
 import { findNamedSymbols, type NamedSymbol } from '../../../common/symbols/named-symbols.ts';
 import { UnsupportedRuntime } from '../contract.ts';
 import { DEBUG_OFFSETS_BYTES, NoDebugOffsets, readDebugOffsets } from './debug-offsets.ts';
-import { findEvalRanges } from './eval-ranges.ts';
 import { AUTO_TSS_KEY, layoutOf, type PythonLayout } from './layout.ts';
 import type { ThreadAccess } from './thread-access.ts';
 import * as amd64 from './thread-access.ts';
@@ -73,7 +73,7 @@ export function detectPython(elf: ElfFile): PythonBinary | undefined {
     throw new UnsupportedRuntime(`Python ${facts.version}: the interpreter loop is in no segment`);
   return {
     ...facts,
-    evalRanges: findEvalRanges(elf, { start: loop.address, end: loop.address + loop.size }),
+    evalRanges: findFunctionParts(elf, { start: loop.address, end: loop.address + loop.size }),
     codeType: codeType.address,
     interpreters: findInterpreters(symbols, facts.layout),
     bound,

@@ -1,46 +1,47 @@
 /**
- * The code of the interpreter loop, `_PyEval_EvalFrameDefault`. Compilers split it: with profile-guided and
- * link-time optimisation the symbol may cover a kilobyte of prologue while 80 kB of loop stand elsewhere as a
- * ".cold" part without a symbol. Such a part is a function of the unwind information that the loop jumps into and
- * that jumps back into the middle of the loop; no other function does that, since calls and tail calls enter a
+ * The code of a function that its symbol does not hold: compilers split functions. With profile-guided and link-time
+ * optimisation the symbol of CPython's interpreter loop may cover a kilobyte of prologue while 80 kB of loop stand elsewhere as a
+ * ".cold" part without a symbol. Such a part is a function of the unwind information that the function jumps into and
+ * that jumps back into the middle of it; no other function does that, since calls and tail calls enter a
  * function at its start.
  *
  * Jumps are found by looking at every byte for the opcodes of jumps with a 32-bit distance (jmp E9, jcc 0F 8x).
- * Bytes that only look like one lead into the loop and back by chance about once in 10^5 files. On arm64 every fourth
+ * Bytes that only look like one lead into a large function and back by chance about once in 10^5 files. On arm64 every fourth
  * byte begins an instruction (b, b.cond, cbz, tbz: Arm Architecture Reference Manual, C4.1.67).
  */
-import type { ElfFile } from '../../../common/elf/elf.ts';
-import { type CodeRange, findFunction, readFunctions } from '../../../common/elf/function-ranges.ts';
+import type { ElfFile } from './elf.ts';
+import { type CodeRange, findFunction, readFunctions } from './function-ranges.ts';
 
-/** The loop and at most this many parts of it. */
-export const MAX_EVAL_RANGES = 4;
-const MAX_LOOP_BYTES = 1 << 20;
+/** Its symbol's among them. */
+const MAX_PARTS = 4;
+const MAX_FUNCTION_BYTES = 1 << 20;
 const MAX_PART_BYTES = 1 << 20;
 /** A part smaller than that holds no call that could be on a stack for long. */
 const MIN_PART_BYTES = 32;
 
-export function findEvalRanges(elf: ElfFile, loop: CodeRange): CodeRange[] {
-  if (loop.end - loop.start > MAX_LOOP_BYTES) return [loop];
+/** `whole` is what its symbol says; it comes first. */
+export function findFunctionParts(elf: ElfFile, whole: CodeRange): CodeRange[] {
+  if (whole.end - whole.start > MAX_FUNCTION_BYTES) return [whole];
   const functions = readFunctions(elf);
   const candidates = new Map<number, CodeRange>();
-  forEachJump(elf, loop, (target) => {
-    if (target >= loop.start && target < loop.end) return;
+  forEachJump(elf, whole, (target) => {
+    if (target >= whole.start && target < whole.end) return;
     const part = findFunction(functions, target);
-    if (part && part.start !== loop.start) candidates.set(part.start, part);
+    if (part && part.start !== whole.start) candidates.set(part.start, part);
   });
   const parts = [...candidates.values()].filter((part) => {
     const size = part.end - part.start;
-    return size >= MIN_PART_BYTES && size <= MAX_PART_BYTES && jumpsIntoMiddle(elf, part, loop);
+    return size >= MIN_PART_BYTES && size <= MAX_PART_BYTES && jumpsIntoMiddle(elf, part, whole);
   });
-  // the largest first: it is the loop, where there are more parts than can be told
+  // the largest first: of an interpreter it is the loop, where there are more parts than can be told
   parts.sort((a, b) => b.end - b.start - (a.end - a.start));
-  return [loop, ...parts.slice(0, MAX_EVAL_RANGES - 1)];
+  return [whole, ...parts.slice(0, MAX_PARTS - 1)];
 }
 
-function jumpsIntoMiddle(elf: ElfFile, part: CodeRange, loop: CodeRange): boolean {
+function jumpsIntoMiddle(elf: ElfFile, part: CodeRange, whole: CodeRange): boolean {
   let found = false;
   forEachJump(elf, part, (target) => {
-    if (target > loop.start && target < loop.end) found = true;
+    if (target > whole.start && target < whole.end) found = true;
   });
   return found;
 }
@@ -57,9 +58,9 @@ function forEachJump(elf: ElfFile, range: CodeRange, visit: (target: number) => 
     }
     return;
   }
-  for (let i = 0; i + 6 <= bytes.length; i++) {
+  for (let i = 0; i + 5 <= bytes.length; i++) {
     if (bytes[i] === 0xe9) visit(range.start + i + 5 + view.getInt32(i + 1, true));
-    else if (bytes[i] === 0x0f && (bytes[i + 1]! & 0xf0) === 0x80)
+    else if (bytes[i] === 0x0f && (bytes[i + 1]! & 0xf0) === 0x80 && i + 6 <= bytes.length)
       visit(range.start + i + 6 + view.getInt32(i + 2, true));
   }
 }
