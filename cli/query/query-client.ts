@@ -195,7 +195,7 @@ const UNAUTHORIZED = 401;
 function explainToken(collector: CollectorFlags, url: URL): string {
   const place = tokenPlace(collector);
   return place === undefined
-    ? `the collector at ${url.origin} wants a token: give --token-file FILE, a file that holds the same as the collector's own --token-file`
+    ? `the collector at ${url.origin} wants a token: give --token-file FILE, a file that holds the token of the collector's --token-file, or of one of its --tenant`
     : `the collector at ${url.origin} has another token than ${place.path}, which ${place.namer} names`;
 }
 
