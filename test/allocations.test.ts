@@ -86,6 +86,13 @@ function expectExactly({ said, bytesOf }: Recorded): void {
 describe.skipIf(missingRights)(
   'where all are taken, allocations are right to the byte, and what is not freed of them',
   () => {
+    it('of a program that has freed all of it long before its end', () => {
+      const program = compile('frees-all', 'gcc', FLAGS, 'frees-all.c');
+      const { bytesOf } = record('malloc,every=1', [program]);
+      expect(bytesOf('alloc_space', 'main')).toBe(64 << 20);
+      expect(bytesOf('inuse_space', 'main')).toBe(0);
+    });
+
     it('of the C library', () => {
       const program = compile('allocations', 'gcc', FLAGS, 'allocations.c');
       const recorded = record('malloc,every=1', [program, '400']);

@@ -98,3 +98,26 @@ test('what was allocated before a recording begins is none of it', () => {
   heap.report();
   expect(samples).toEqual([[10, 5n, 1000n, 7n]]);
 });
+
+test('of a process that has freed all that is told, once, also where it has ended since', () => {
+  const map = [entry(1n, 10, 5n, 100n), entry(2n, 11, 6n, 7n), entry(3n, 12, 6n, 8n)];
+  const ended = new Set<number>();
+  const { heap, samples } = heapOf(map, ended);
+  const report = (): unknown[] => {
+    heap.read();
+    heap.report();
+    return samples.splice(0);
+  };
+  expect(report()).toHaveLength(3);
+  map.splice(0, 2);
+  ended.add(11);
+  expect(report()).toEqual([
+    [12, 6n, 1000n, 8n],
+    [10, 5n, 1000n, 0n],
+    [11, 6n, 1000n, 0n],
+  ]);
+  ended.add(12);
+  expect(report()).toEqual([[12, 6n, 1000n, 8n]]);
+  // what it never freed stays the last that is known of it
+  expect(report()).toEqual([]);
+});

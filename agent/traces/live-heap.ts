@@ -22,6 +22,8 @@ export interface LiveHeapParts {
 export class LiveHeap {
   readonly #parts: LiveHeapParts;
   #entries: Buffer = Buffer.alloc(0);
+  /** Of each process that runs and had something in use when that was told last, a sample. */
+  #told = new Map<string, Buffer>();
   /** Allocations of the newest interval, intervals without them, whose records did not come in time, and sums that were handed on. */
   readonly stats = { allocations: 0, intervalsLeftOut: 0, reported: 0 };
 
@@ -41,21 +43,35 @@ export class LiveHeap {
 
   /**
    * What was read, as samples of now; to be called once the records that waited at {@link read} were taken. That of a process
-   * that has ended goes out this once more.
+   * that has ended goes out this once more. Of one that has nothing in use any more that is told, once: else what it had
+   * would be the last that is known of it.
    */
   report(): void {
     const { native, traces } = this.#parts;
     const ended = this.#completeEnded();
-    for (const sample of this.#sumByStack(native.monotonicNs())) {
+    const nowNs = native.monotonicNs();
+    const told = new Map<string, Buffer>();
+    for (const sample of this.#sumByStack(nowNs)) {
+      traces.onSample(sample, 0, sample.length);
+      this.stats.reported++;
+      told.set(keyOf(processOf(sample, 0)), sample);
+    }
+    for (const [key, sample] of this.#told) {
+      if (told.has(key)) continue;
+      sample.writeBigUInt64LE(nowNs, SAMPLE.ktimeNs);
+      sample.writeBigUInt64LE(0n, SAMPLE.value);
       traces.onSample(sample, 0, sample.length);
       this.stats.reported++;
     }
+    for (const entry of ended) told.delete(keyOf(processOf(entry, KEY_BYTES)));
+    this.#told = told;
     this.#forget(ended);
     this.#entries = Buffer.alloc(0);
   }
 
   /** What was allocated until now is none of it. */
   begin(): void {
+    this.#told.clear();
     const entries = this.#readAll();
     for (let at = 0; at < entries.length; at += ENTRY_BYTES)
       this.#forget([entries.subarray(at, at + ENTRY_BYTES)]);
@@ -89,7 +105,7 @@ export class LiveHeap {
     const known = new Map<string, boolean>();
     for (let at = 0; at < entries.length; at += ENTRY_BYTES) {
       const process = processOf(entries, at + KEY_BYTES);
-      const key = `${process.pid} ${process.execId} ${process.startBoottimeNs}`;
+      const key = keyOf(process);
       const hasEnded = known.get(key) ?? this.#parts.processes.hasEnded(process);
       known.set(key, hasEnded);
       (hasEnded ? ended : running).push(entries.subarray(at, at + ENTRY_BYTES));
@@ -126,6 +142,9 @@ const processOf = (buffer: Buffer, at: number): ProcessIdentity => {
     startBoottimeNs: buffer.readBigUInt64LE(at + SAMPLE.processStartBoottimeNs),
   };
 };
+
+const keyOf = ({ pid, execId, startBoottimeNs }: ProcessIdentity): string =>
+  `${pid} ${execId} ${startBoottimeNs}`;
 
 function withValue(sample: Buffer, value: bigint): Buffer {
   const copy = Buffer.from(sample);

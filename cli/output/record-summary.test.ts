@@ -45,6 +45,18 @@ it('says what was sampled beside CPU time', () => {
   expect(recorded('', { profile })[0]).toMatch(/^2.5 s of waiting of 1 process/);
 });
 
+it('says that nothing is in use in the end of what was allocated', () => {
+  const ofType = (type: string, folded: string) => {
+    const profile = readProfile('a.folded', Buffer.from(folded));
+    profile.type = { ...profile.type, sampleType: { type, unit: 'bytes' } };
+    return profile;
+  };
+  const others = [ofType('alloc_space', 'a 2097152\n')];
+  const told = recorded('', { profile: ofType('inuse_space', ''), others });
+  expect(told[0]).toMatch(/^0 bytes of inuse_space, 2 MiB of alloc_space of \d process/);
+  expect(told[1]).toMatch(/^next: /);
+});
+
 it('adds up the values of events, which are not their number', () => {
   const profile = readProfile('a.folded', Buffer.from('a 1549\n'));
   const text = 'usdt:python3:python:gc__done,value=arg0';

@@ -1,5 +1,6 @@
 /** What `record` says when it has written its file: what is in it, what is not, and what to do next. */
 import { countEvents, type Profile } from '../../common/profile/model/profile.ts';
+import { valueKind } from '../../common/profile/model/profile-type.ts';
 import { valueFormatter } from '../../common/profile/model/value-format.ts';
 import { totalOf } from '../../common/profile/text/inclusive-shares.ts';
 import { groupDigits, share } from '../../common/profile/text/report-text.ts';
@@ -33,7 +34,10 @@ export function recordSummary(recorded: Recorded): string[] {
   const { profile, others = [], output, seconds, counters, events = [], isViewed } = recorded;
   const total = totalOf(profile);
   const where = output === '-' ? 'standard output' : output;
-  if (total === 0) return [nothingSampled(where, recorded)];
+  // in the end nothing may be in use of what was
+  const isLevel = valueKind(profile.type) === 'level';
+  if (total === 0 && !(isLevel && others.some((other) => totalOf(other) > 0)))
+    return [nothingSampled(where, recorded)];
   const processes = countProcesses(profile);
   const lines = [
     `${[profile, ...others].map(amountOf).join(', ')} of ${count(processes, 'process', 'processes')} in ${seconds.toFixed(1)} s, written to ${where}`,
@@ -47,7 +51,7 @@ export function recordSummary(recorded: Recorded): string[] {
     );
   }
   const cut = countCut(profile);
-  if (cut >= MIN_CUT_SHARE * total)
+  if (cut > 0 && cut >= MIN_CUT_SHARE * total)
     lines.push(
       `${share(cut, total)} of the stacks are incomplete: a frame in them that begins with "[" says why`,
     );

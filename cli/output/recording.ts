@@ -3,13 +3,7 @@ import { foldIdle } from '../../common/profile/filters/fold-idle.ts';
 import type { IdleMode } from '../../common/profile/filters/idle-pools.ts';
 import { mergeProfiles } from '../../common/profile/model/merge.ts';
 import { countEvents, type Profile, type ProfileSet, setOf } from '../../common/profile/model/profile.ts';
-import {
-  findType,
-  type ProfileType,
-  typeKey,
-  typeName,
-  valueKind,
-} from '../../common/profile/model/profile-type.ts';
+import { findType, type ProfileType, typeKey, typeName } from '../../common/profile/model/profile-type.ts';
 import { LOCK, OFF_CPU } from '../../common/profile/model/thread-types.ts';
 
 /** A recording is merged now and then, so that its memory grows with what is distinct in it. */
@@ -30,9 +24,6 @@ export class Recording {
 
   push(profile: Profile): void {
     this.samples += countEvents(profile);
-    // of what is in use the newest holds
-    if (valueKind(profile.type) === 'level')
-      this.#profiles = this.#profiles.filter(({ type }) => typeKey(type) !== typeKey(profile.type));
     this.#profiles.push(profile);
     if (this.#profiles.length >= MERGE_EVERY) this.#profiles = mergeProfiles(this.#profiles);
   }
