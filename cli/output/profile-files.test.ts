@@ -12,7 +12,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
-import { checkOutput, loadOneType, loadProfiles, saveProfiles } from './profile-files.ts';
+import { emptyProfile } from '../../common/profile/model/profile.ts';
+import { checkOutput, droppedTypes, loadOneType, loadProfiles, saveProfiles } from './profile-files.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'everyframe-files-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -147,4 +148,16 @@ describe('an output', () => {
     expect(() => checkOutput({ output: folder })).toThrow(/is a directory|unknown output format/);
     expect(readdirSync(folder).filter((name) => name.startsWith('.b.'))).toEqual([]);
   });
+});
+
+it('says which types a file, or standard output, has no room for', () => {
+  const ofType = (type: string) => ({
+    ...emptyProfile(),
+    type: { ...emptyProfile().type, sampleType: { type, unit: 'bytes' } },
+  });
+  const set = { profiles: [ofType('inuse_space'), ofType('alloc_space')], main: 0 };
+  expect(droppedTypes({ output: 'a.folded' }, set)).toMatch(
+    /^a\.folded holds inuse_space.*left out: alloc_space/,
+  );
+  expect(droppedTypes({ output: '-', format: 'folded' }, set)).toMatch(/^standard output holds inuse_space/);
 });

@@ -149,7 +149,8 @@ export function droppedTypes(flags: WriteFlags, { profiles, main }: ProfileSet):
   if (profiles.length === 1 || (!isPicture && holdsAllTypes(flags.output, format))) return '';
   const names = typeNames(profiles.map(({ type }) => type));
   const others = names.filter((_, i) => i !== main).join(', ');
-  return `${flags.output} holds ${names[main]}, as such a file has one type; left out: ${others}. Choose with --type, or keep all in a .pb.gz`;
+  const name = flags.output === STDOUT ? 'standard output' : flags.output;
+  return `${name} holds ${names[main]}, as such a file has one type; left out: ${others}. Choose with --type, or keep all in a .pb.gz`;
 }
 
 /** The set with nothing but that type. @throws Error that lists those there are */

@@ -10,9 +10,12 @@ function errorOf(line: string): string {
     .action(() => {});
   program
     .command('report')
-    .argument('<FILE>')
+    .argument('<FILE>', 'a recording')
     .option('--top <N>')
     .action(() => {});
+  const query = program.command('query');
+  query.command('top').argument('[filter...]');
+  query.command('callers').argument('<function>');
   try {
     program.parse(line.split(' '), { from: 'user' });
   } catch (error) {
@@ -27,6 +30,13 @@ it.each([
   ['top short-names', 'error: top has no use for "short-names": is --short-names meant?'],
   ['report a.pb.gz top=3', 'error: report has no use for "top=3": is --top 3 meant?'],
   ['report a.pb.gz b.pb.gz c.pb.gz', 'error: report has no use for "b.pb.gz c.pb.gz"'],
+  ['report', "error: missing required argument 'FILE': a recording"],
+  ['query callers', "error: missing required argument 'function'"],
+  [
+    'query process=node',
+    'error: "process=node" is not a command of query: is everyframe query top process=node meant?',
+  ],
+  ['query tops', "error: unknown command 'tops'\n(Did you mean top?)"],
   ['report a --tip 3', "error: unknown option '--tip'\n(Did you mean --top?)"],
 ])('%s', (line, message) => {
   expect(errorOf(line)).toBe(message);
