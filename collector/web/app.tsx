@@ -115,6 +115,7 @@ export function App() {
             {types && (
               <TypeChoice
                 {...{ types }}
+                isFiltered={state.where !== ''}
                 shown={shownType}
                 onType={(type) => change({ type: type === CPU_SAMPLES.name ? '' : type, zoom: '' })}
               />

@@ -4,16 +4,18 @@ import type { TypesAnswer } from '../../api/types.ts';
 
 interface Properties {
   types: TypesAnswer['types'];
+  /** There may be more than the filter leaves. */
+  isFiltered: boolean;
   /** Name of the one that is shown. */
   shown: string;
   onType(name: string): void;
 }
 
 /** Of what kind the samples are that everything on the page is about; there only where there are several. */
-export function TypeChoice({ types, shown, onType }: Properties) {
+export function TypeChoice({ types, isFiltered, shown, onType }: Properties) {
   const isThere = types.some(({ name }) => name === shown);
   // also where nothing is there yet: what is shown comes with the first samples
-  const isUsual = isThere || (types.length === 0 && shown === CPU_SAMPLES.name);
+  const isUsual = isThere || (types.length === 0 && shown === CPU_SAMPLES.name && !isFiltered);
   if (types.length < 2 && isUsual) return null;
   return (
     <label class="type-choice">
