@@ -57,16 +57,14 @@ export function listStages({ quality, status }: HealthAnswer): StageRow[] {
     },
     {
       stage: 'exported',
-      title: 'Samples that the agents sent',
+      title:
+        'Samples that the agents sent, and sums of each interval: times of threads (--off-cpu), memory in use (--event malloc)',
       count: sent,
       of:
         sent === undefined
           ? undefined
           : (sumCounter(status.agents, 'reporter.samplesPushed') ?? sent) - queued,
-      scope:
-        sums === 0
-          ? SINCE_START
-          : `${SINCE_START}; ${formatCount(sums)} of them are sums of what was not sampled: times of threads, memory in use`,
+      scope: sums === 0 ? SINCE_START : `${SINCE_START}; ${formatCount(sums)} of them are sums, not samples`,
     },
     {
       stage: 'stored',
