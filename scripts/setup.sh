@@ -131,6 +131,9 @@ if [ "$mode" = --test ]; then
 	need protobuf-compiler 'protoc' any_command protoc
 	need qemu-system-x86 'qemu for x86-64, to boot other kernels' any_command qemu-system-x86_64
 	need busybox-static 'busybox' any_command busybox
+	need patchelf 'patchelf' any_command patchelf
+	need m4 'm4' any_command m4
+	need dpkg-dev 'dpkg-source' any_command dpkg-source
 	need cpio 'cpio' any_command cpio
 	need chromium 'Chromium' any_command chromium chromium-browser google-chrome
 fi
