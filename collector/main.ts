@@ -143,7 +143,7 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
         tenants: shown.map(([, { status }]) => statusResponse(status, now())),
         requestMemory: budget.stats(),
         connections: gate.stats(),
-        refused: access.tenants.includes(SOLE_TENANT) ? 0 : receivers.strangers.refusals.total,
+        unauthenticated: access.tenants.includes(SOLE_TENANT) ? 0 : receivers.unauthenticated.refusals.total,
       }),
       renewAccess: (files) => access.renew(readAccess(files)),
       stop,

@@ -13,6 +13,7 @@
 import { bytesAt, codeSegmentAt } from '../../common/elf/bytes-at.ts';
 import { type ElfFile, PF_W, PF_X, PT_LOAD } from '../../common/elf/elf.ts';
 import { findFunctionParts } from '../../common/elf/function-parts.ts';
+import { readFunctions } from '../../common/elf/function-ranges.ts';
 import { findNamedSymbols } from '../../common/symbols/named-symbols.ts';
 import { forEachEntry, readU64 } from '../../common/symbols/section-entries.ts';
 import { type Comparison, findComparisons } from './code-comparisons.ts';
@@ -36,8 +37,9 @@ export function findPythonAllocator(elf: ElfFile): PythonFunctions | HiddenPytho
   for (const domain of [table.memory, table.objects])
     for (const [i, address] of domain.entries()) functions.set(address, FUNCTIONS[i]!);
   const comparisons = findComparisons(elf, new Set(functions.keys()));
+  const ofFile = readFunctions(elf);
   const ofCallers = [...callers.values()].flatMap(({ address, size }) =>
-    findFunctionParts(elf, { start: address, end: address + size }),
+    findFunctionParts(elf, { start: address, end: address + size }, ofFile),
   );
   const elsewhere = comparisons.filter(
     ({ at }) => !ofCallers.some(({ start, end }) => at >= start && at < end),

@@ -25,7 +25,7 @@ const gauge = (name: string, help: string, value: number | undefined): Prometheu
 
 /** What `GET /api/v1/status` says, as numbers; where there are tenants, of each. */
 export function collectorMetrics(status: CollectorStatus): PrometheusMetric[] {
-  const { tenants, requestMemory, connections, refused } = status;
+  const { tenants, requestMemory, connections, unauthenticated } = status;
   const each = tenants.map((tenant) => withTenant(tenantMetrics(tenant), tenant.tenant));
   const ofTenants = each[0]!.map((metric, i) => ({
     ...metric,
@@ -38,7 +38,11 @@ export function collectorMetrics(status: CollectorStatus): PrometheusMetric[] {
     counter('requests_without_room', 'Requests for which there was no memory.', one(requestMemory.refused)),
     gauge('connections', 'Connections that are open.', connections.connections),
     counter('connections_cut', 'Connections that were cut.', one(connections.cut)),
-    counter('requests_of_nobody', "Requests refused for lack of a tenant's token.", one(refused)),
+    counter(
+      'unauthenticated_requests',
+      "Requests refused for lack of a tenant's token.",
+      one(unauthenticated),
+    ),
   ];
 }
 

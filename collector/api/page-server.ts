@@ -35,23 +35,23 @@ export interface PageServerOptions extends TenantPageOptions {
 export async function startPageServer(
   options: PageServerOptions,
 ): Promise<{ port: number; stop(): Promise<void> }> {
-  const door = new PageDoor(options);
+  const pages = new PageServer(options);
   const { access = OPEN_ACCESS, gate, refuse = () => {} } = options;
-  const server = access.createServer({}, (request, response) => void door.handle(request, response));
+  const server = access.createServer({}, (request, response) => void pages.handle(request, response));
   gate?.guard(server);
   access.noteBadHandshakes(server, 'the page', refuse);
   const port = await listenOn(server, options.listen);
-  const timer = setTimeout(() => void door.warmUp(), WARM_UP_AFTER_MS).unref();
+  const timer = setTimeout(() => void pages.warmUp(), WARM_UP_AFTER_MS).unref();
   const stop = (): Promise<void> => {
     clearTimeout(timer);
-    door.endWarmUp();
+    pages.endWarmUp();
     return stopListening(server);
   };
   return { port, stop };
 }
 
 /** Who may come in, and to whose pages. */
-class PageDoor {
+class PageServer {
   readonly #options: PageServerOptions;
   readonly #pages: ReadonlyMap<string, TenantPage>;
 

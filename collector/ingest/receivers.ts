@@ -5,14 +5,14 @@ import { ReceiverStats } from './receiver-stats.ts';
 /** Where requests go: to the receiver of the tenant whose token they come with. */
 export class Receivers {
   /** What came with nobody's token; with one receiver for all it is in that one's. */
-  readonly strangers: ReceiverStats;
+  readonly unauthenticated: ReceiverStats;
   readonly #byTenant: ReadonlyMap<string, Receiver>;
   readonly #now: () => number;
 
   constructor(byTenant: ReadonlyMap<string, Receiver>, now: () => number) {
     this.#byTenant = byTenant;
     this.#now = now;
-    this.strangers = byTenant.get(SOLE_TENANT)?.stats ?? new ReceiverStats();
+    this.unauthenticated = byTenant.get(SOLE_TENANT)?.stats ?? new ReceiverStats();
   }
 
   of(tenant: string): Receiver | undefined {
@@ -21,6 +21,6 @@ export class Receivers {
 
   /** Counts a connection or request of which nobody knows whose it is. */
   refuse(reason: string): void {
-    this.strangers.refuse(reason, this.#now());
+    this.unauthenticated.refuse(reason, this.#now());
   }
 }

@@ -101,5 +101,5 @@ export interface CollectorStatus {
   requestMemory: BudgetStats;
   connections: GateStats;
   /** Requests with no tenant's token; without tenants these are counted with all that is refused. */
-  refused: number;
+  unauthenticated: number;
 }

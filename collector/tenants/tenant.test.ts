@@ -81,7 +81,7 @@ it('counts what nobody sent apart from every tenant', async () => {
   expect((await fetch(collector.urls.page)).status).toBe(401);
   expect((await fetch(new URL('/readyz', collector.urls.page))).status).toBe(200);
   const status = collector.status();
-  expect(status.refused).toBe(1);
+  expect(status.unauthenticated).toBe(1);
   expect(status.tenants.map(({ requests }) => requests)).toEqual(
     NAMES.map(() => ({ accepted: 0, refused: 0, repeated: 0 })),
   );

@@ -19,10 +19,13 @@ const MAX_PART_BYTES = 1 << 20;
 /** A part smaller than that holds no call that could be on a stack for long. */
 const MIN_PART_BYTES = 32;
 
-/** `whole` is what its symbol says; it comes first. */
-export function findFunctionParts(elf: ElfFile, whole: CodeRange): CodeRange[] {
+/** `whole` is what its symbol says; it comes first. `functions`: those of the file, where several are asked for. */
+export function findFunctionParts(
+  elf: ElfFile,
+  whole: CodeRange,
+  functions = readFunctions(elf),
+): CodeRange[] {
   if (whole.end - whole.start > MAX_FUNCTION_BYTES) return [whole];
-  const functions = readFunctions(elf);
   const candidates = new Map<number, CodeRange>();
   forEachJump(elf, whole, (target) => {
     if (target >= whole.start && target < whole.end) return;
