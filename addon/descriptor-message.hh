@@ -32,8 +32,8 @@ inline ssize_t SendWithDescriptor(int socket, const void* bytes, size_t size, in
 }
 
 // Waits for a message. Its bytes, 0 where the other end is closed, -1 and errno. `fd`: what came beside it, to be
-// closed by the caller, else -1; of more descriptors the kernel closes those behind the first.
-inline ssize_t ReceiveWithDescriptor(int socket, iovec* parts, size_t part_count, int* fd) {
+// closed by the caller, else -1; of more descriptors the kernel closes those behind the first. `flags`: of recvmsg().
+inline ssize_t ReceiveWithDescriptor(int socket, iovec* parts, size_t part_count, int* fd, int flags = 0) {
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
   msghdr message = {};
   message.msg_iov = parts;
@@ -43,7 +43,7 @@ inline ssize_t ReceiveWithDescriptor(int socket, iovec* parts, size_t part_count
   message.msg_controllen = CMSG_LEN(sizeof(int));
   *fd = -1;
   ssize_t count;
-  do count = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  do count = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | flags);
   while (count < 0 && errno == EINTR);
   const cmsghdr* head = count > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
   if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS) memcpy(fd, CMSG_DATA(head), sizeof(int));

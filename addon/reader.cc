@@ -2,7 +2,6 @@
 // The agent's side of its reader (reader/reader.cc): each read has a deadline, and who misses it is killed.
 #include <fcntl.h>
 #include <napi.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
@@ -96,14 +95,15 @@ class ReaderProcess {
       Kill(0);
       return -EPIPE;
     }
-    if (int error = Wait()) {
-      Kill(OwnerOf(proc_, request.pid, device));
-      return error;
-    }
     uint8_t head[kAnswerHead];
     iovec parts[] = {{head, sizeof(head)}, {into, request.length}};
     int came;
-    if (ReceiveWithDescriptor(socket_, parts, 2, &came) < static_cast<ssize_t>(sizeof(head))) {
+    ssize_t count = Receive(parts, 2, &came);
+    if (count < 0 && errno == EAGAIN) {
+      Kill(OwnerOf(proc_, request.pid, device));
+      return -ETIMEDOUT;
+    }
+    if (count < static_cast<ssize_t>(sizeof(head))) {
       Kill(0);
       return -EPIPE;
     }
@@ -136,18 +136,16 @@ class ReaderProcess {
     return count >= (owner == 0 ? kMaxStuckOfRoot : kMaxStuckOfOwner);
   }
 
-  // Until the answer is there.
-  int Wait() {
+  // Waits for the answer; -1 and EAGAIN where it takes too long.
+  ssize_t Receive(iovec* parts, size_t part_count, int* came) {
     Clock::time_point start = Clock::now();
     while (true) {
-      pollfd answer = {.fd = socket_, .events = POLLIN, .revents = 0};
-      if (poll(&answer, 1, deadline_ms_) > 0) return 0;
+      ssize_t count = ReceiveWithDescriptor(socket_, parts, part_count, came);
+      if (count >= 0 || errno != EAGAIN) return count;
       int waited = MillisSince(start);
-      if (waited < deadline_ms_) continue;
-      bool is_busy = IsRunnable(pid_) && waited < kBusyDeadlineMs + deadline_ms_;
+      if (waited < deadline_ms_ || (IsRunnable(pid_) && waited < kBusyDeadlineMs + deadline_ms_)) continue;
       // it may have answered just now
-      if (is_busy || poll(&answer, 1, 0) > 0) continue;
-      return -ETIMEDOUT;
+      return ReceiveWithDescriptor(socket_, parts, part_count, came, MSG_DONTWAIT);
     }
   }
 
@@ -156,6 +154,9 @@ class ReaderProcess {
     if (stuck_.size() >= kMaxStuck) return -EAGAIN;
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) return -EPIPE;
+    // waiting costs no call of its own
+    timeval deadline = {.tv_sec = deadline_ms_ / 1000, .tv_usec = deadline_ms_ % 1000 * 1000};
+    setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof(deadline));
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     // no duplicate of itself: that would keep its flag to be closed

@@ -1,3 +1,4 @@
+import { setImmediate as immediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { RequestBatches } from './request-batches.ts';
 
@@ -7,6 +8,7 @@ function create(most = 10) {
   const batches = new RequestBatches<string, string>({
     async request(requests) {
       messages.push(requests.join(' '));
+      await immediate();
       if (requests.includes('bad')) throw new Error('it took the worker down');
       return requests.slice(0, most).map((request) => request.toUpperCase());
     },
@@ -25,6 +27,17 @@ test('what is asked for in one turn goes in one message', async () => {
   expect(await later).toBe('C');
   expect(await ask('d')).toEqual(['D']);
   expect(messages).toEqual(['a b c', 'd']);
+});
+
+test('what is asked for while a message is under way goes together in the next one', async () => {
+  const { ask, messages } = create();
+  const answers: Promise<string[]>[] = [];
+  for (const request of ['a', 'b', 'c']) {
+    answers.push(ask(request));
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+  }
+  expect((await Promise.all(answers)).flat()).toEqual(['A', 'B', 'C']);
+  expect(messages).toEqual(['a', 'b c']);
 });
 
 test('those that there was no time for are asked for again', async () => {

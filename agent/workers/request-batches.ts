@@ -1,5 +1,5 @@
 /**
- * Requests of one kind that are asked for together. Each message costs both threads a quarter of a millisecond, and each
+ * Requests of one kind that are asked for together, or while others are under way. Each message costs both threads a quarter of a millisecond, and each
  * interval has new addresses of a dozen files, at first a hundred scripts. A worker answers the first ones of a message
  * (see `answerFirst()`), so that what others ask of its thread does not wait for all.
  */
@@ -16,6 +16,8 @@ type BatchWorker<Request, Answer> = Pick<WorkerClient<Request[], Answer[]>, 'req
 export class RequestBatches<Request, Answer> {
   readonly #worker: BatchWorker<Request, Answer>;
   #waiting: Waiting<Request, Answer>[] = [];
+  /** A message is to be sent, or is not answered yet. */
+  #isSending = false;
 
   constructor(worker: BatchWorker<Request, Answer>) {
     this.#worker = worker;
@@ -27,18 +29,28 @@ export class RequestBatches<Request, Answer> {
     return answer!;
   }
 
-  /** With what else is asked for in this turn of the event loop. One that fails costs only itself. */
+  /** With what else is asked for until the message before it is answered. One that fails costs only itself. */
   ask(request: Request): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ request, resolve, reject });
+      if (this.#isSending) return;
+      this.#isSending = true;
       // behind the promises that others wait for before they ask
-      if (this.#waiting.length === 1) process.nextTick(() => void this.#send());
+      process.nextTick(() => void this.#sendAll());
     });
   }
 
-  async #send(): Promise<void> {
-    let rest = this.#waiting;
-    this.#waiting = [];
+  async #sendAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting;
+      this.#waiting = [];
+      await this.#send(batch);
+    }
+    this.#isSending = false;
+  }
+
+  async #send(batch: Waiting<Request, Answer>[]): Promise<void> {
+    let rest = batch;
     try {
       while (rest.length > 0) {
         const answers = await this.#worker.request(rest.map(({ request }) => request));

@@ -142,7 +142,7 @@ test('a refused request leaves the worker as it was', async () => {
 test('an idle worker ends, and another one starts when needed', async () => {
   const { client, pool } = create(60_000, createPool({ idleMs: 1 }));
   await client.request('a');
-  await vi.waitFor(() => expect(pool.size).toBe(0), 10_000);
+  await vi.waitFor(() => expect(pool.size).toBe(0), 15_000);
   expect(await client.request('b')).toEqual(['b', 1]);
   expect(client.stats.crashed).toBe(0);
   expect(pool.stats.started).toBe(2);
@@ -253,4 +253,13 @@ test('one that is not the only one ends long before the last one does', async ()
   await new Promise((resolve) => setTimeout(resolve, 500));
   expect(pool.size).toBe(1);
   expect(pool.stats.started).toBe(2);
+});
+
+test('the last one ends, too, if it was not the only one', async () => {
+  const pool = createPool({ maxWaitMs: 1, extraIdleMs: 2500, idleMs: 3000 });
+  const [tables, symbols] = [create(60_000, pool).client, create(60_000, pool, 'symbols').client];
+  await Promise.all([tables.request('wait'), symbols.request('a')]);
+  expect(pool.stats.started).toBe(2);
+  await vi.waitFor(() => expect(pool.size).toBe(1), 10_000);
+  await vi.waitFor(() => expect(pool.size).toBe(0), 15_000);
 });

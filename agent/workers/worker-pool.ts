@@ -5,11 +5,13 @@
  * another kind. It has to read again what files it needs: where others wait for a CPU themselves it does not help.
  */
 import { FilePenalties } from './file-penalties.ts';
+import { IdleTime } from './idle-time.ts';
 import { readPrivateBytes } from './process-use.ts';
 import type { WorkKind } from './protocol.ts';
 import { type Borrower, type WorkerOptions, WorkerProcess } from './worker-process.ts';
 
 export interface WorkerPoolOptions extends WorkerOptions {
+  /** Idle time of the only worker, see {@link IdleTime}. */
   idleMs?: number;
   /** Idle time of workers that are not the only one. */
   extraIdleMs?: number;
@@ -46,7 +48,7 @@ export class WorkerPool {
   };
   readonly penalties: FilePenalties;
   readonly #options: WorkerPoolOptions;
-  readonly #idleMs: number;
+  readonly #idle: IdleTime;
   readonly #extraIdleMs: number;
   readonly #maxWaitMs: number;
   readonly #calmMs: number;
@@ -65,8 +67,9 @@ export class WorkerPool {
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
     this.penalties = new FilePenalties(options.warn);
-    this.#idleMs = options.idleMs ?? IDLE_MS;
-    this.#extraIdleMs = options.extraIdleMs ?? Math.min(EXTRA_IDLE_MS, this.#idleMs);
+    const { idleMs = IDLE_MS } = options;
+    this.#idle = new IdleTime(idleMs);
+    this.#extraIdleMs = options.extraIdleMs ?? Math.min(EXTRA_IDLE_MS, idleMs);
     this.#maxWaitMs = options.maxWaitMs ?? MAX_WAIT_MS;
     this.#calmMs = options.calmMs ?? CALM_MS;
   }
@@ -108,16 +111,22 @@ export class WorkerPool {
     if (worker.isReleased) void this.#replace(worker);
     else {
       worker.hold(false);
-      this.#letEnd(worker, this.#workers.length > 1 ? this.#extraIdleMs : this.#idleMs);
+      this.#letEnd(worker, this.#workers.length > 1 ? this.#extraIdleMs : this.#idle.ms);
     }
     this.#serve();
   }
 
   /** After a while without a request; the last one that is left has the time that is left to it. */
-  #letEnd(worker: WorkerProcess, idleMs: number): void {
+  #letEnd(worker: WorkerProcess, idleMs: number, sinceMs = performance.now()): void {
     worker.idleTimer = setTimeout(() => {
-      if (idleMs < this.#idleMs && this.#workers.length === 1) this.#letEnd(worker, this.#idleMs - idleMs);
-      else void this.discard(worker);
+      const isLast = this.#workers.length === 1;
+      const leftMs = sinceMs + this.#idle.ms - performance.now();
+      if (isLast && leftMs >= 1) {
+        this.#letEnd(worker, leftMs, sinceMs);
+        return;
+      }
+      if (isLast) this.#idle.noteEnd(performance.now());
+      void this.discard(worker);
     }, idleMs).unref();
   }
 
@@ -187,6 +196,7 @@ export class WorkerPool {
   /** Undefined where the machine has no room for one: who waits tries again. */
   #start(): WorkerProcess | undefined {
     this.stats.started++;
+    if (this.#workers.length === 0) this.#idle.noteStart(performance.now());
     try {
       const worker: WorkerProcess = new WorkerProcess(this.#options, () => {
         this.#remove(worker);

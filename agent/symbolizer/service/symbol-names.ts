@@ -20,6 +20,8 @@ import type { RootRequest } from '../worker/open-files.ts';
 const MAX_CPU_MS = 30_000;
 /** Profiles wait for names: on a machine that has no CPU to spare it is better to see code without names than nothing. */
 const MAX_WAIT_MS = 30_000;
+/** What was at a path is believed for so long: each interval has new addresses of the same files. */
+const PLACE_MS = 30_000;
 /** It could not be looked up. */
 export const UNKNOWN: NamedRange = { frames: [], start: 0, end: 0 };
 
@@ -71,6 +73,8 @@ export class SymbolNames {
   readonly #debuginfod: Debuginfod | undefined;
   /** Paths of fetched debug files by build ID, for executables that have any. */
   readonly #fetched = new WeakMap<Executable, Record<string, string>>();
+  /** Executables that were found at their own paths, and until when that is believed. */
+  readonly #inPlaceUntil = new WeakMap<Executable, number>();
   readonly #onBetterNames: (key: FileKey) => void;
 
   constructor({
@@ -177,9 +181,16 @@ export class SymbolNames {
     // what a copy names beside it belongs to nobody
     if (executable.copiedFrom) return use(undefined);
     if (view !== OWN_VIEW) return this.#views.use(view, use);
+    return use((await this.#isInPlace(executable)) ? 'own' : undefined);
+  }
+
+  async #isInPlace(executable: Executable): Promise<boolean> {
+    const now = performance.now();
+    if (now < (this.#inPlaceUntil.get(executable) ?? 0)) return true;
     const { path, identity } = executable;
-    const isOwn = path.startsWith('/') && (await isSameFile(path, identity, this.#files));
-    return use(isOwn ? 'own' : undefined);
+    const isInPlace = path.startsWith('/') && (await isSameFile(path, identity, this.#files));
+    if (isInPlace) this.#inPlaceUntil.set(executable, now + PLACE_MS);
+    return isInPlace;
   }
 
   /** Undefined where the worker needs the file and the file can't be had any more. */
