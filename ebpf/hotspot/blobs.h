@@ -4,6 +4,7 @@
 #define EF_HOTSPOT_BLOBS_H
 
 #include "../attach.h"
+#include "../cookie.h"
 #include "../unwind-frame.h"
 
 struct {
@@ -37,6 +38,7 @@ enum hotspot_name {
 };
 
 #define HOTSPOT_READ(dst, size, address) read_or_count((dst), (size), (address), EF_COUNTER_hotspot_read_failed)
+#define HOTSPOT_WORD(address) user_word((address), EF_COUNTER_hotspot_read_failed)
 
 /* Fields of the blob. What user space says is aligned and inside; the verifier wants to see it. */
 #define BLOB_WORD(w, at) (*(u64 *)((char *)(w)->head + ((at) & (HOTSPOT_HEAD_BYTES - 8))))
@@ -141,17 +143,33 @@ static __always_inline void push_hotspot(struct ef_scratch *s, u32 code, u64 add
 	s->state.user_frames++;
 }
 
+/* A class that is unloaded leaves its place to the next one, which may put a method of its own where the old one was: the class's name
+ * tells them apart, of which a Symbol has a random number. `sizes`: of the bytecodes, and what follows. Global, so that it is verified
+ * once. */
+__noinline u64 hotspot_cookie(u64 constants, u32 sizes)
+{
+	struct ef_scratch *s = RUNTIME_SCRATCH(HOTSPOT);
+	if (!s)
+		return 0;
+	const struct ef_hotspot *jvm = &s->runtimes.hotspot.jvm;
+	u64 pool = HOTSPOT_WORD(constants + jvm->const_pool);
+	u64 symbol = HOTSPOT_WORD(HOTSPOT_WORD(pool + jvm->pool_class) + jvm->class_name);
+
+	return cookie_of_4_words(constants, sizes, symbol, HOTSPOT_WORD(symbol) >> (jvm->symbol_shift & 63));
+}
+
 /* Pushes the method of an interpreted frame; 1 where it is none. bcp: candidates, the better one first; 0: before the
  * first bytecode. */
 static __always_inline int push_interpreted(struct ef_scratch *s, struct ef_hotspot_state *w, u64 method, u64 bcp,
 					    u64 bcp2)
 {
 	u64 constants = 0;
-	u16 size = 0;
+	u32 sizes = 0;
 
 	if (USER_READ(&constants, 8, method + w->jvm.method_const) ||
-	    USER_READ(&size, 2, constants + w->jvm.const_code_size))
+	    USER_READ(&sizes, 4, constants + w->jvm.const_code_size))
 		return 1;
+	u16 size = sizes;
 	u64 codes = constants + w->jvm.const_bytes, bci = EF_HOTSPOT_NO_BCI;
 	if (bcp - codes < size)
 		bci = bcp - codes;
@@ -159,7 +177,7 @@ static __always_inline int push_interpreted(struct ef_scratch *s, struct ef_hots
 		bci = bcp2 - codes;
 	else if (bcp2)
 		return 1; /* a native method has none */
-	push_hotspot(s, EF_HOTSPOT_INTERPRETED, method, bci, constants >> 3);
+	push_hotspot(s, EF_HOTSPOT_INTERPRETED, method, bci, hotspot_cookie(constants, sizes));
 	return 0;
 }
 

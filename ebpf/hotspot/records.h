@@ -36,6 +36,8 @@ struct ef_hotspot {
 	__u8 has_short_complete; /* frame_complete has 16 bits, else 32 */
 	__u8 bcp_slot;           /* words below fp */
 	__u8 leaves_breadcrumbs; /* arm64: calls of C push 16 bytes first */
+	__u8 symbol_shift;       /* bits of a Symbol's first word up to the end of its references' number */
+	__u8 reserved;
 	__u16 name;
 	__u16 frame_size;
 	__u16 frame_complete;
@@ -48,6 +50,9 @@ struct ef_hotspot {
 	__u16 const_code_size; /* in a ConstMethod */
 	__u16 const_bytes;     /* size of a ConstMethod: bytecodes follow */
 	__u16 size;
+	__u16 const_pool; /* in a ConstMethod: its ConstantPool */
+	__u16 pool_class; /* in a ConstantPool: its Klass */
+	__u16 class_name; /* in a Klass: its name, a Symbol */
 };
 
 #endif

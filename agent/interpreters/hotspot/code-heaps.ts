@@ -81,6 +81,7 @@ export function encodeHotspot(
   entry.writeUInt8(bcpSlot(layout.major, machine), HOTSPOT.bcpSlot);
   const leavesBreadcrumbs = machine === 'aarch64' && layout.major <= LAST_BREADCRUMBS;
   entry.writeUInt8(Number(leavesBreadcrumbs), HOTSPOT.leavesBreadcrumbs);
+  entry.writeUInt8(method.symbolShift, HOTSPOT.symbolShift);
   entry.writeUInt16LE(blob.name, HOTSPOT.name);
   entry.writeUInt16LE(blob.size, HOTSPOT.size);
   entry.writeUInt16LE(blob.frameSize, HOTSPOT.frameSize);
@@ -93,5 +94,8 @@ export function encodeHotspot(
   entry.writeUInt16LE(method.constMethod, HOTSPOT.methodConst);
   entry.writeUInt16LE(method.codeSize, HOTSPOT.constCodeSize);
   entry.writeUInt16LE(method.constBytes, HOTSPOT.constBytes);
+  entry.writeUInt16LE(method.constants, HOTSPOT.constPool);
+  entry.writeUInt16LE(method.poolHolder, HOTSPOT.poolClass);
+  entry.writeUInt16LE(method.className, HOTSPOT.className);
   return entry;
 }

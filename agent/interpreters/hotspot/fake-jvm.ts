@@ -92,7 +92,10 @@ export class FakeJvm implements ProcessMemory {
   /** Of the layout's fields: a test may change or delete some before {@link describe}. */
   readonly offsets: Record<string, number>;
   readonly #bytes = Buffer.alloc(BYTES);
+  /** Addresses of those that were made. */
+  readonly methods: number[] = [];
   #end = 64;
+  #random = 1;
 
   constructor(major: 17 | 25) {
     this.major = major;
@@ -199,8 +202,14 @@ export class FakeJvm implements ProcessMemory {
   }
 
   symbolOf(text: string, length = Buffer.byteLength(text)): number {
-    const symbol = this.put([0, 0, 0, 0, length & 0xff, length >> 8, ...Buffer.from(text)]);
-    return symbol;
+    const random = this.#random++;
+    return this.put([1, 0, random, 0, length & 0xff, length >> 8, ...Buffer.from(text)]);
+  }
+
+  /** Another symbol in place of one as long. */
+  rename(symbol: number, text: string): void {
+    this.#bytes.set([2, 0, this.#random++], symbol - BASE);
+    this.#bytes.write(text, symbol - BASE + 6);
   }
 
   /** A Method of a class; `lines` as its ConstMethod has them, `code` bytes of bytecode. */
@@ -232,6 +241,7 @@ export class FakeJvm implements ProcessMemory {
     this.short(constMethod + this.field('ConstMethod._name_index'), 1);
     const method = this.reserve(this.field('Method'));
     this.word(method + this.field('Method._constMethod'), constMethod);
+    this.methods.push(method);
     return method;
   }
 }

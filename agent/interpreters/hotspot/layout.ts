@@ -57,6 +57,8 @@ export interface MethodLayout {
   className: number;
   symbolLength: number;
   symbolBody: number;
+  /** Bits of a symbol's first word that hold its number of references, and what is below. */
+  symbolShift: number;
 }
 
 export interface HeapsLayout {
@@ -200,6 +202,7 @@ function methodLayout(types: Types): MethodLayout {
     },
     className: types.field(['Klass'], ['_name']),
     symbolLength: symbolLength(types),
+    symbolShift: symbolLength(types) === 0 ? 32 : 16,
     symbolBody: types.field(['Symbol'], ['_body', '_body[0]']),
   };
 }

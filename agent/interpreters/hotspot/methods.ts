@@ -3,13 +3,19 @@
  * their lines behind them, and the index of its name in the constant pool of its class.
  */
 import type { RuntimeFrame } from '../contract.ts';
+import { cookieOf32Bits } from '../cookie.ts';
 import { CannotRead, type RuntimeMemory } from '../runtime-memory.ts';
 import type { MethodLayout } from './layout.ts';
 import { Unsigned5 } from './unsigned5.ts';
 
+/**
+ * What tells a method from another one that stands at its address once its class is unloaded: address of its ConstMethod, its sizes,
+ * address of its class's name, and the random number that the name has.
+ */
+export type MethodIdentity = readonly [constMethod: bigint, sizes: bigint, symbol: bigint, random: bigint];
+
 export interface JavaMethod {
-  /** Address of its ConstMethod: another method at the same address has another. */
-  constMethod: number;
+  identity: MethodIdentity;
   /** `java.util.HashMap.put` */
   name: string;
   /** `HashMap.java`; '' where the class does not say. */
@@ -31,11 +37,25 @@ const MAX_LINE_BYTES = 512 << 10;
 const CHUNK_BYTES = 256;
 const NO_LINES: LineTable = { indices: new Uint16Array(0), lines: new Uint16Array(0) };
 
+/** As ebpf/hotspot/blobs.h reads it. Throws CannotRead. */
+export function readIdentity(memory: RuntimeMemory, layout: MethodLayout, address: number): MethodIdentity {
+  const constMethod = memory.word(address + layout.constMethod);
+  const holder = memory.word(memory.word(constMethod + layout.constants) + layout.poolHolder);
+  const symbol = memory.word(holder + layout.className);
+  const head = memory.view(symbol, 8).getBigUint64(0, true);
+  const sizes = memory.u32(constMethod + layout.codeSize);
+  return [BigInt(constMethod), BigInt(sizes), BigInt(symbol), head >> BigInt(layout.symbolShift)];
+}
+
+/** Is that what the unwinder has made of it? The class's name may be in no page that the process itself has come to. */
+export const isCookieOf = (identity: MethodIdentity, cookie: number): boolean =>
+  [4, 3, 2].some((known) => cookieOf32Bits(identity.map((word, i) => (i < known ? word : 0n))) === cookie);
+
 /** Throws CannotRead. */
 export function readMethod(
   memory: RuntimeMemory,
   layout: MethodLayout,
-  { address, major }: { address: number; major: number },
+  { address, identity, major }: { address: number; identity: MethodIdentity; major: number },
 ): JavaMethod {
   const constMethod = memory.word(address + layout.constMethod);
   const pool = memory.word(constMethod + layout.constants);
@@ -45,7 +65,7 @@ export function readMethod(
   const { at, isInClass } = layout.sourceFile;
   const fileIndex = memory.u16((isInClass ? holder : pool) + at);
   return {
-    constMethod,
+    identity,
     name: `${toClassName(className)}.${name}`,
     file: fileIndex === 0 ? '' : nameInPool(memory, layout, pool, fileIndex),
     lines: readLineTable(memory, layout, constMethod, major),

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Machine } from '../../../common/elf/elf.ts';
 import { HOTSPOT, HOTSPOT_HEAP, HotspotCode } from '../../records/records.gen.ts';
 import { NameCache, UnsupportedRuntime } from '../contract.ts';
+import { cookieOf32Bits } from '../cookie.ts';
 import { BASE, encodeUnsigned5, FakeJvm } from './fake-jvm.ts';
 import { hotspot } from './plugin.ts';
 
@@ -181,6 +182,45 @@ describe('a method', () => {
   });
 });
 
+describe('a class that is unloaded', () => {
+  const interpreted = (method: number) => HotspotCode.INTERPRETED * 2 ** 48 + method;
+
+  it.each([17, 25] as const)('has no name in common with the next one at its place: JDK %i', (major) => {
+    const jvm = started(major);
+    const method = jvm.method('run', { className: 'Work01' });
+    const { facts } = attach(jvm)!;
+    const cache = new NameCache();
+    const words = { operand: interpreted(method), low: cookieOf(jvm, method), high: 0 };
+    expect(hotspot.nameFrame(words, facts, jvm, cache)).toMatchObject({ name: 'Work01.run' });
+    jvm.rename(classNameOf(jvm, method), 'Work02');
+    expect(hotspot.nameFrame(words, facts, jvm, cache)).toBe('replaced');
+    const next = { ...words, low: cookieOf(jvm, method) };
+    expect(next.low).not.toBe(words.low);
+    expect(hotspot.nameFrame(next, facts, jvm, cache)).toMatchObject({ name: 'Work02.run' });
+  });
+
+  it('is known by its methods alone where the process has not come to its name', () => {
+    const jvm = started(17);
+    const method = jvm.method('run', { className: 'Work01' });
+    const { facts } = attach(jvm)!;
+    for (const known of [2, 3]) {
+      const words = { operand: interpreted(method), low: cookieOf(jvm, method, known), high: 0 };
+      expect(hotspot.nameFrame(words, facts, jvm, new NameCache())).toMatchObject({ name: 'Work01.run' });
+    }
+  });
+
+  it('may have been inlined', () => {
+    const jvm = started(25);
+    const nmethod = compiled(jvm);
+    const { facts } = attach(jvm)!;
+    const cache = new NameCache();
+    const names = () => hotspot.nameFrame(compiledWords(nmethod, 0x10), facts, jvm, cache);
+    expect(names()).toMatchObject([{ name: 'Chain.leaf' }, { name: 'Chain.main' }]);
+    for (const method of jvm.methods) jvm.rename(classNameOf(jvm, method), 'Train');
+    expect(names()).toMatchObject([{ name: 'Train.leaf' }, { name: 'Train.main' }]);
+  });
+});
+
 describe('scopes', () => {
   it('that lead to themselves are malformed', () => {
     const jvm = started(17);
@@ -208,6 +248,27 @@ function constOf(jvm: FakeJvm, method: number): number {
   return Number(Buffer.from(bytes).readBigUInt64LE());
 }
 
+/** 0 where there is nothing. */
+const wordAt = (jvm: FakeJvm, address: number): number => {
+  const bytes = jvm.read(address, 8);
+  return bytes ? Number(Buffer.from(bytes).readBigUInt64LE()) : 0;
+};
+
+const classNameOf = (jvm: FakeJvm, method: number): number => {
+  const pool = wordAt(jvm, constOf(jvm, method) + jvm.field('ConstMethod._constants'));
+  const klass = wordAt(jvm, pool + jvm.field('ConstantPool._pool_holder'));
+  return wordAt(jvm, klass + jvm.field('Klass._name'));
+};
+
+/** As the unwinder makes it, which may read `known` words of it. */
+function cookieOf(jvm: FakeJvm, method: number, known = 4): number {
+  const [constMethod, symbol] = [constOf(jvm, method), classNameOf(jvm, method)];
+  const sizes = Buffer.from(jvm.read(constMethod + jvm.field('ConstMethod._code_size'), 4)!).readUInt32LE();
+  const random = BigInt(wordAt(jvm, symbol)) >> 16n;
+  const words = [BigInt(constMethod), BigInt(sizes), BigInt(symbol), random];
+  return cookieOf32Bits(words.map((word, i) => (i < known ? word : 0n)));
+}
+
 function nameInterpreted(
   jvm: FakeJvm,
   facts: unknown,
@@ -215,7 +276,7 @@ function nameInterpreted(
   index: number,
   cache = new NameCache(),
 ): unknown {
-  const low = Math.floor(constOf(jvm, method) / 8) % 2 ** 32;
+  const low = cookieOf(jvm, method);
   const operand = HotspotCode.INTERPRETED * 2 ** 48 + method;
   return hotspot.nameFrame({ operand, low, high: index }, facts, jvm, cache);
 }

@@ -15,12 +15,11 @@ import { encodeHotspot, readCodeHeaps } from './code-heaps.ts';
 import { detectHotspot, type HotspotFile, type TableSymbols } from './detect-hotspot.ts';
 import { type FlagHints, readFlag } from './flags.ts';
 import { type HotspotLayout, layoutOf, WANTED_TYPES } from './layout.ts';
-import { frameOf, type JavaMethod, readMethod } from './methods.ts';
+import { frameOf, isCookieOf, type JavaMethod, readIdentity, readMethod } from './methods.ts';
 import { findScopes } from './scopes.ts';
 import { readVmTables, type VmTables } from './vm-tables.ts';
 
 const CODE_AT = 2 ** 48;
-const COOKIE_SHIFT = 8;
 const COOKIES = 2 ** 32;
 const MAX_BLOB_NAME = 128;
 const METHOD_BYTES = 256;
@@ -114,7 +113,7 @@ function nameInterpreted(
   { cookie, index }: { cookie: number; index: number },
 ): Named {
   const found = jvm.method(method);
-  if (Math.floor(found.constMethod / COOKIE_SHIFT) % COOKIES !== cookie) return 'replaced';
+  if (!isCookieOf(found.identity, cookie)) return 'replaced';
   return frameOf(found, index);
 }
 
@@ -155,8 +154,9 @@ class Jvm {
   method(address: number): JavaMethod {
     const { layout, memory } = this;
     const known = this.#cache.get(address) as JavaMethod | undefined;
-    if (known && memory.word(address + layout.method.constMethod) === known.constMethod) return known;
-    const method = readMethod(memory, layout.method, { address, major: layout.major });
+    const identity = readIdentity(memory, layout.method, address);
+    if (known?.identity.every((word, i) => word === identity[i])) return known;
+    const method = readMethod(memory, layout.method, { address, identity, major: layout.major });
     this.#cache.bytes += sizeOf(method) - (known ? sizeOf(known) : 0);
     this.#cache.set(address, method);
     return method;
