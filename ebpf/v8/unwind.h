@@ -217,13 +217,26 @@ static __always_inline int step_leaf_without_frame(struct ef_scratch *s, struct 
 	return 1;
 }
 
-/* C++ called JavaScript, and more was saved than the frame's pair: the native unwinder would not know. */
+/* A frame of a built-in function whose caller the native unwinder would not find: C++ called JavaScript, and more was saved than
+ * the frame's pair, or it has changed stacks. */
 static __always_inline int push_v8_entry(struct ef_scratch *s, u64 key)
 {
 	push_word(s, FRAME_WORD(EF_FRAME_FILE, s->table_offset));
 	push_word(s, key);
 	s->state.user_frames++;
 	return 1;
+}
+
+/* WebAssembly that may wait has a stack of its own, and leaves it for the thread's while it calls JavaScript or C++: the frame in which
+ * a built-in function does so lies anywhere. */
+static __always_inline bool is_on_other_stack(const struct ef_scratch *s)
+{
+	return s->state.fp < s->state.sp || s->state.fp - s->state.sp > FRAME_POINTER_REACH;
+}
+
+static __always_inline bool is_frame_type(u64 marker)
+{
+	return marker && !(marker & 1) && marker < V8_MAX_MARKER;
 }
 
 static __always_inline int push_v8_frame(struct ef_scratch *s, struct ef_v8_state *w, const struct ef_v8 *v8,
@@ -235,6 +248,8 @@ static __always_inline int push_v8_frame(struct ef_scratch *s, struct ef_v8_stat
 	/* what lies below the stack pointer has not been pushed yet */
 	bool has_bytecodes = !s->is_leaf || s->state.fp - 40 >= s->state.sp;
 
+	if (is_on_other_stack(s))
+		return is_frame_type(slots[V8_CONTEXT]) ? push_v8_entry(s, key) : 0;
 	if (!(slots[V8_CONTEXT] & 1)) {
 		if (!is_jit && V8_ENTRY_SAVES > 0 && IS_V8_ENTRY(slots[V8_CONTEXT]))
 			return push_v8_entry(s, key);
@@ -275,8 +290,7 @@ __noinline int unwind_v8(u32 slot)
 	u64 pc = s->state.pc - s->is_return_address;
 	struct ef_v8 *v8 = enter_v8(s, slot);
 
-	if (!v8 || s->state.fp < s->state.sp || s->state.fp - s->state.sp > FRAME_POINTER_REACH ||
-	    s->state.fp & 7)
+	if (!v8 || s->state.fp & 7 || (is_on_other_stack(s) && (s->is_leaf || is_jit)))
 		return 0;
 	if (s->is_leaf && step_leaf_without_frame(s, w, v8, is_jit))
 		return 1;

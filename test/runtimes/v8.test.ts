@@ -42,6 +42,10 @@ const WASM_IN_JS_SCRIPT = join(import.meta.dirname, 'v8/wasm-in-js.cjs');
 const INLINES_WASM = 22;
 /** What a call that is no longer one shows: without V8's frame between the two. */
 const WASM_IN_JS = 'second lists < walk wasm-in-js.cjs:59';
+const JSPI_SCRIPT = join(import.meta.dirname, 'v8/jspi.cjs');
+/** Node 24 has it by a flag. */
+const JSPI_FROM = 24;
+const JSPI = 'burn < promised';
 /** The calls in the loop of sites.cjs: two are inlined where the code is optimized, one never is. */
 const CALLS = ['far < both:28', 'near < both:26', 'near < both:30'];
 
@@ -61,6 +65,12 @@ function wasmChainOf(frames: ScriptFrame[]): string | undefined {
   const texts = own.map(({ name, file }) => `${name} ${file.replace(/-[0-9a-f]+$/, '')}`);
   const end = texts.indexOf('wasm wasm.cjs');
   return end < 1 ? undefined : texts.slice(0, end + 1).join('\n');
+}
+
+/** All of JavaScript and WebAssembly from `burn` on; undefined where a stack is not in it. */
+function jspiStackOf(frames: ScriptFrame[]): string | undefined {
+  const names = frames.map(({ name }) => name);
+  return names.includes('burn') ? names.slice(names.indexOf('burn')).join(' < ') : undefined;
 }
 
 /** `walk`, and what it has called where that is there. */
@@ -146,6 +156,12 @@ describe.skipIf(missingRights).each(programs)('$title', (node) => {
     // V8 keeps few positions of it, of some hundred samples one: record() fails where none comes
     const counts = await record({ path: WASM_IN_JS_SCRIPT }, WASM_IN_JS, leafOfWalk);
     expect([...counts.keys()].filter((text) => !text.includes('walk '))).toEqual([]);
+  });
+
+  it.runIf(major >= JSPI_FROM && showsInlined)('WebAssembly on a stack of its own', async ({ task }) => {
+    task.meta.build = build;
+    const flags = major === JSPI_FROM ? ['--experimental-wasm-jspi'] : [];
+    expectShare(await record({ path: JSPI_SCRIPT, flags }, JSPI, jspiStackOf), [JSPI]);
   });
 
   // Deno runs what it has made of a script, in which these are other lines
