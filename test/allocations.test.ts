@@ -51,7 +51,8 @@ const tolerance = (bytes: number, every: number): number => 4 * Math.sqrt(bytes 
 const FLAGS = ['-O1', '-g', '-fno-builtin'];
 const JEMALLOC = findLibrary('libjemalloc');
 const TCMALLOC = findLibrary('libtcmalloc_minimal');
-const MUSL = hasTool('musl-gcc') && '/lib/ld-musl-x86_64.so.1';
+const MACHINE = process.arch === 'arm64' ? 'aarch64' : 'x86_64';
+const MUSL = hasTool('musl-gcc') && `/lib/ld-musl-${MACHINE}.so.1`;
 
 function findLibrary(name: string): string | undefined {
   try {
@@ -63,7 +64,7 @@ function findLibrary(name: string): string | undefined {
 }
 
 /** Without a profile compiled into it, as Debian 12's has none; its program python3 has one. */
-const LIBPYTHON = findLibpython('/usr/lib/x86_64-linux-gnu');
+const LIBPYTHON = findLibpython(`/usr/lib/${MACHINE}-linux-gnu`);
 
 function findLibpython(folder: string): string | undefined {
   const names = existsSync(folder) ? readdirSync(folder) : [];
