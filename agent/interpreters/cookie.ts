@@ -6,7 +6,7 @@
 
 const MASK = (1n << 64n) - 1n;
 
-function hashOfWords(words: readonly bigint[]): bigint {
+export function hashOfWords(words: readonly bigint[]): bigint {
   let hash = 0x9e3779b97f4a7c15n;
   for (const word of words) {
     hash = ((hash ^ word) * 0xff51afd7ed558ccdn) & MASK;

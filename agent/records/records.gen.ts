@@ -28,6 +28,8 @@ export const EF_PROCESS_WAYS = 4;
 export const EF_PROCESS_SETS = 4096;
 export const EF_VDSO_KEY = 1;
 export const EF_BEAM_COOKIE_BITS = 19;
+export const EF_DOTNET_NAME_WORDS = 6;
+export const EF_DOTNET_NAME_BEFORE = 16;
 export const EF_DOTNET_COOKIE_SHIFT = 3;
 export const EF_HOTSPOT_NO_BCI = 65535;
 export const EF_HOTSPOT_HEAPS = 16;
@@ -687,7 +689,7 @@ export const BEAM = {
 
 /** Size and byte offsets of struct ef_dotnet. */
 export const DOTNET = {
-  bytes: 72,
+  bytes: 88,
   attachmentFileKey: 0,
   attachmentAskAgainNs: 8,
   attachmentWaitNs: 16,
@@ -708,6 +710,12 @@ export const DOTNET = {
   functionCount: 64,
   hasList: 66,
   hasMapPointers: 68,
+  chunkIndex: 70,
+  methodUnit: 72,
+  chunkBytes: 74,
+  chunkTable: 76,
+  tableModule: 78,
+  simpleName: 80,
 } as const;
 
 /** Size and byte offsets of struct ef_go. */

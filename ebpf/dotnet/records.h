@@ -8,10 +8,13 @@
 /* EF_FRAME_DOTNET: the operand is enum ef_dotnet_code << 48 | address of where the function's code begins. The second word
  * is the offset in that code << 32 | a cookie: the low bits of where in memory what it belongs to stands. */
 enum ef_dotnet_code {
-	EF_DOTNET_JITTED = 0,      /* cookie: MethodDesc */
+	EF_DOTNET_JITTED = 0, /* cookie: MethodDesc; of an assembly that may be unloaded a hash with its name */
 	EF_DOTNET_PRECOMPILED = 1, /* cookie: Module */
 	EF_DOTNET_STUB = 2,        /* no cookie: code of the runtime's own; the offset is 0 */
 };
+/* Of the names around an assembly's own: so many words in all, from this many bytes before it on */
+#define EF_DOTNET_NAME_WORDS 6
+#define EF_DOTNET_NAME_BEFORE 16
 /* How far right a cookie's address is shifted */
 #define EF_DOTNET_COOKIE_SHIFT 3
 
@@ -34,6 +37,12 @@ struct ef_dotnet {
 	__u16 function_count;     /* ReadyToRunInfo */
 	__u16 has_list;           /* the sections are a list (.NET 6 and 7) */
 	__u16 has_map_pointers;   /* the nibble map has an entry for each 256 bytes of a large method (.NET 10) */
+	__u16 chunk_index;        /* MethodDesc: its place in its MethodDescChunk, units of method_unit bytes */
+	__u16 method_unit;
+	__u16 chunk_bytes;  /* MethodDescChunk, in front of its first MethodDesc */
+	__u16 chunk_table;  /* MethodDescChunk: MethodTable */
+	__u16 table_module; /* MethodTable: Module */
+	__u16 simple_name;  /* Module: address of its assembly's name, which stands among other names */
 };
 
 #endif

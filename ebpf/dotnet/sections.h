@@ -4,6 +4,7 @@
 #define EF_DOTNET_SECTIONS_H
 
 #include "../attach.h"
+#include "../cookie.h"
 #include "../unwind-frame.h"
 
 struct {
@@ -14,6 +15,7 @@ struct {
 } dotnet_clrs SEC(".maps");
 
 #define DOTNET_READ(dst, size, address) read_or_count((dst), (size), (address), EF_COUNTER_dotnet_read_failed)
+#define DOTNET_WORD(address) user_word((address), EF_COUNTER_dotnet_read_failed)
 
 /* The map of sections: a tree of 5 levels of 256 pointers over bits 17..56 of an address, below which stand fragments. */
 #define DOTNET_LEVELS 5
@@ -32,7 +34,7 @@ struct {
 
 enum dotnet_section { SECTION_NONE, SECTION_JIT, SECTION_PRECOMPILED, SECTION_STUBS };
 /* In a list, the latter is an image. */
-enum dotnet_section_flags { SECTION_IS_CODE_HEAP = 2, SECTION_IS_RANGE_LIST = 4 };
+enum dotnet_section_flags { SECTION_IS_COLLECTIBLE = 1, SECTION_IS_CODE_HEAP = 2, SECTION_IS_RANGE_LIST = 4 };
 /* How a section of a list begins */
 enum dotnet_list_section { LIST_BEGIN, LIST_END, LIST_MANAGER, LIST_NEXT, LIST_WORDS };
 enum dotnet_fragment { FRAGMENT_NEXT, FRAGMENT_BEGIN, FRAGMENT_END, FRAGMENT_SECTION, FRAGMENT_WORDS };
@@ -153,6 +155,7 @@ __noinline int find_dotnet_section(u64 address)
 	w->begin = w->words[0];
 	w->end = w->words[1];
 	u32 flags = SECTION_WORD(w, w->clr.section_flags);
+	w->is_collectible = flags & SECTION_IS_COLLECTIBLE;
 	if (flags & SECTION_IS_CODE_HEAP)
 		w->kind = read_code_heap(w);
 	else if (flags & SECTION_IS_RANGE_LIST && !w->clr.has_list)

@@ -42,6 +42,7 @@ struct ef_dotnet_state {
 	u64 begin;
 	u64 end;
 	u64 kind; /* enum dotnet_section */
+	u64 is_collectible;
 	u64 map_base;
 	u64 map;
 	u64 module;
@@ -58,6 +59,7 @@ struct ef_dotnet_state {
 	struct dotnet_runtime_function function;
 	struct dotnet_unwind_info unwind;
 	u64 words[DOTNET_SECTION_WORDS];
+	u64 names[EF_DOTNET_NAME_WORDS];
 	u8 bytes[DOTNET_HEADER_BYTES];
 	u64 pair[2];
 	/* what the walk over the codes has come to */

@@ -32,6 +32,27 @@ static __always_inline void push_dotnet(struct ef_scratch *s, u32 code, u64 addr
 	s->state.user_frames++;
 }
 
+/* An assembly that is unloaded leaves its place to the next one, which may put a method of its own where the old one was: names tell
+ * them apart. Of a method that belongs to none that may be, the MethodDesc is enough. Global, so that it is verified once. */
+__noinline u64 dotnet_cookie(u64 method)
+{
+	struct ef_scratch *s = RUNTIME_SCRATCH(DOTNET);
+	if (!s)
+		return 0;
+	struct ef_dotnet_state *w = &s->runtimes.dotnet;
+	u64 index = DOTNET_WORD(method) >> (w->clr.chunk_index & 7) * 8 & 255;
+	u64 chunk = method - index * w->clr.method_unit - w->clr.chunk_bytes;
+	u64 module = DOTNET_WORD(DOTNET_WORD(chunk + w->clr.chunk_table) + w->clr.table_module);
+	u64 name = DOTNET_WORD(module + w->clr.simple_name), hash = hash_of_2_words(method, name);
+
+	if (DOTNET_READ(w->names, sizeof(w->names), name - EF_DOTNET_NAME_BEFORE))
+		return method;
+#pragma unroll
+	for (int i = 0; i < EF_DOTNET_NAME_WORDS; i++)
+		hash = fold_word(hash, w->names[i]);
+	return hash;
+}
+
 /* Finds the method of an address in a code heap, and its RUNTIME_FUNCTION. 1: it has none; 2: it is a stub. Global, so
  * that it is verified once. */
 __noinline int find_jitted(u64 address)
@@ -55,6 +76,8 @@ __noinline int find_jitted(u64 address)
 	if (DOTNET_READ(&w->cookie, 8, w->header + w->clr.method_desc) ||
 	    DOTNET_READ(&functions, 4, w->header + w->clr.unwind_count))
 		return 1;
+	if (w->is_collectible)
+		w->cookie = dotnet_cookie(w->cookie);
 	for (u32 i = 0; i < DOTNET_MAX_FUNCLETS; i++) {
 		if (i >= functions || read_function(w, w->header + w->clr.unwind_infos, i))
 			break;

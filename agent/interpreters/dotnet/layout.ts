@@ -149,7 +149,7 @@ export function layoutOf(major: number, ranges: number, described: Descriptor | 
 /** The value of the BPF map. `codeEnd`: offset in the runtime's file behind which its own code does not go. */
 export function encodeDotnet(layout: DotnetLayout, codeEnd: number): Buffer {
   const entry = Buffer.alloc(DOTNET.bytes);
-  const { section, heap, header, precompiled } = layout;
+  const { section, heap, header, precompiled, method, chunk, methodTable } = layout;
   entry.writeBigUInt64LE(BigInt(layout.ranges), DOTNET.ranges);
   entry.writeUInt32LE(codeEnd, DOTNET.codeEnd);
   entry.writeUInt16LE(section.flags, DOTNET.sectionFlags);
@@ -165,5 +165,11 @@ export function encodeDotnet(layout: DotnetLayout, codeEnd: number): Buffer {
   entry.writeUInt16LE(precompiled.count, DOTNET.functionCount);
   entry.writeUInt16LE(Number(layout.hasList), DOTNET.hasList);
   entry.writeUInt16LE(Number(layout.hasMapPointers), DOTNET.hasMapPointers);
+  entry.writeUInt16LE(method.chunkIndex, DOTNET.chunkIndex);
+  entry.writeUInt16LE(method.alignment, DOTNET.methodUnit);
+  entry.writeUInt16LE(chunk.size, DOTNET.chunkBytes);
+  entry.writeUInt16LE(chunk.methodTable, DOTNET.chunkTable);
+  entry.writeUInt16LE(methodTable.module, DOTNET.tableModule);
+  entry.writeUInt16LE(layout.simpleName, DOTNET.simpleName);
   return entry;
 }

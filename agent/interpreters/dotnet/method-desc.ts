@@ -1,4 +1,6 @@
 /** What a MethodDesc is: a method of a module, by its row in the module's metadata, or one that was made at run time. */
+import { EF_DOTNET_NAME_BEFORE, EF_DOTNET_NAME_WORDS } from '../../records/records.gen.ts';
+import { hashOfWords } from '../cookie.ts';
 import { CannotRead, type RuntimeMemory, wordAt } from '../runtime-memory.ts';
 import type { DotnetLayout } from './layout.ts';
 
@@ -12,6 +14,26 @@ const KIND_MASK = 7;
 const DYNAMIC = 7;
 const TOKEN_BITS = 24;
 const MAX_NAME_BYTES = 256;
+
+/** What the unwinder takes with a method of an assembly that may be unloaded (ebpf/dotnet/unwind.h): 64 bits. Throws CannotRead. */
+export function namedCookie(
+  memory: RuntimeMemory,
+  { method, chunk, methodTable, simpleName }: DotnetLayout,
+  address: number,
+): bigint {
+  const index = memory.u8(address + method.chunkIndex);
+  const ofChunk = address - index * method.alignment - chunk.size;
+  const module = memory.word(memory.word(ofChunk + chunk.methodTable) + methodTable.module);
+  const name = memory.word(module + simpleName);
+  return hashOfWords([BigInt(address), BigInt(name), ...namesAround(memory, name)]);
+}
+
+/** What stands where an assembly has its name; nothing where that can't be read. */
+export function namesAround(memory: RuntimeMemory, name: number): bigint[] {
+  const bytes = memory.whole(name - EF_DOTNET_NAME_BEFORE, EF_DOTNET_NAME_WORDS * 8);
+  const names = new BigUint64Array(bytes ? Uint8Array.from(bytes).buffer : new ArrayBuffer(0));
+  return [...names];
+}
 
 /** A text: the name of a dynamic method, '' where it has none. Throws CannotRead. */
 export function readMethodDesc(

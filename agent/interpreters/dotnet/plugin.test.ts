@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { DOTNET, DotnetCode } from '../../records/records.gen.ts';
 import { NameCache, UnsupportedRuntime } from '../contract.ts';
+import { hashOfWords } from '../cookie.ts';
 import { RuntimeMemory } from '../runtime-memory.ts';
 import { BASE, FakeClr } from './fake-clr.ts';
 import type { DotnetLayout } from './layout.ts';
@@ -127,6 +128,26 @@ describe('the .NET plug-in', () => {
     expect(dotnet.nameFrame(words(DotnetCode.STUB, code, 0), facts, clr, cache)).toMatchObject({
       name: '[clr: stub]',
     });
+  });
+
+  it('tells the methods of an assembly from those of one that was unloaded', () => {
+    const { clr, code, methodDesc, simpleName, table } = madeProcess();
+    const { facts } = entryOf(clr, table, {})!;
+    const cache = new NameCache();
+    const cookie = (): number => {
+      const at = simpleName - BASE - 16;
+      const around = Array.from({ length: 6 }, (_, i) => clr.bytes.readBigUInt64LE(at + i * 8));
+      return Number((hashOfWords([BigInt(methodDesc), BigInt(simpleName), ...around]) >> 3n) & 0xffff_ffffn);
+    };
+    const frame = { ...words(DotnetCode.JITTED, code, 0), low: cookie() };
+    expect(dotnet.nameFrame(frame, facts, clr, cache)).toMatchObject([{ name: 'Known.Work.Spin' }]);
+    // in its place there is one of another name, with a method of another name
+    clr.bytes.write('train', simpleName - BASE, 'latin1');
+    const spin = clr.bytes.indexOf('\0Spin\0', 0, 'latin1');
+    clr.bytes.write('Spun', spin + 1, 'latin1');
+    expect(dotnet.nameFrame(frame, facts, clr, cache)).toBe('replaced');
+    const next = { ...frame, low: cookie() };
+    expect(dotnet.nameFrame(next, facts, clr, cache)).toMatchObject([{ name: 'Known.Work.Spun' }]);
   });
 
   it('attaches to the list of .NET 6', () => {

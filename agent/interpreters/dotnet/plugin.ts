@@ -25,7 +25,7 @@ import { readDescriptor } from './descriptor.ts';
 import { type DotnetFile, detectDotnet } from './detect-dotnet.ts';
 import type { MethodPlace } from './inline-tree.ts';
 import { type DotnetLayout, encodeDotnet, layoutOf } from './layout.ts';
-import { readMethodDesc } from './method-desc.ts';
+import { namedCookie, namesAround, readMethodDesc } from './method-desc.ts';
 import { findMetadata, readerAt } from './module-metadata.ts';
 import { precompiledMapOf } from './precompiled-map.ts';
 import { findSection, methodInImage } from './sections.ts';
@@ -103,7 +103,7 @@ function nameFrame(clr: Clr, { operand, low, high }: FrameWords): Named {
       const { memory, layout } = clr;
       const header = memory.word(address - 8);
       const methodDesc = memory.word(header + layout.header.methodDesc);
-      if (cookieOf(methodDesc) !== low) return 'replaced';
+      if (!isCookieOf(clr, methodDesc, low)) return 'replaced';
       const debugInfo = memory.word(header + layout.header.debugInfo);
       return framesOf(clr, methodDesc, () =>
         debugInfo === 0 || !layout.mapForm
@@ -130,6 +130,18 @@ function nameFrame(clr: Clr, { operand, low, high }: FrameWords): Named {
 
 const cookieOf = (address: number): number => Math.floor(address / COOKIE_UNIT) % COOKIES;
 
+/** Of a method alone, or with the names of an assembly that may be unloaded. */
+function isCookieOf({ memory, layout }: Clr, methodDesc: number, cookie: number): boolean {
+  if (cookieOf(methodDesc) === cookie) return true;
+  try {
+    const named = namedCookie(memory, layout, methodDesc) >> BigInt(EF_DOTNET_COOKIE_SHIFT);
+    return Number(named & 0xffff_ffffn) === cookie;
+  } catch (error) {
+    if (error instanceof CannotRead) return false;
+    throw error;
+  }
+}
+
 function frameOf({ name, place }: Method, ilOffset?: number): RuntimeFrame {
   const frame = { name, file: '', line: 0, column: 0, startLine: 0 };
   return place && ilOffset !== undefined ? { ...frame, assembly: { ...place, ilOffset } } : frame;
@@ -154,13 +166,15 @@ interface Method {
 }
 
 interface KnownModule {
+  /** What stands where its assembly has its name: one that takes an unloaded one's place has others. */
+  names: readonly bigint[];
   /** Address of its metadata's root. */
   root: number;
   /** '' where it came from no file. */
   file: string;
   moduleId: string;
   /** Of methods, by row. */
-  names: Map<number, string>;
+  methods: Map<number, string>;
 }
 
 /** A process, and what is known of its methods. */
@@ -184,23 +198,24 @@ class Clr {
     return { name: this.#nameOf(module, row), place: file === '' ? undefined : { file, moduleId, row } };
   }
 
-  #nameOf({ root, names }: KnownModule, row: number): string {
-    const known = names.get(row);
+  #nameOf({ root, methods }: KnownModule, row: number): string {
+    const known = methods.get(row);
     if (known !== undefined) return known;
     const name = methodName(new Metadata(readerAt(this.memory, root)), row);
     this.#cache.bytes += METHOD_BYTES + 2 * name.length;
-    names.set(row, name);
+    methods.set(row, name);
     return name;
   }
 
   #moduleOf(module: number): KnownModule {
-    // by the name, which lies in the metadata: a module that takes another's place has another one
+    // by the name, which lies in the metadata
     const simpleName = this.memory.word(module + this.layout.simpleName);
     const known = this.#cache.get(simpleName) as KnownModule | undefined;
-    if (known) return known;
+    const names = namesAround(this.memory, simpleName);
+    if (known?.names.every((word, i) => word === names[i])) return known;
     const root = findMetadata(this.memory, simpleName);
     const moduleId = moduleIdOf(new Metadata(readerAt(this.memory, root)));
-    const found = { root, file: this.#fileOf(module), moduleId, names: new Map() };
+    const found = { names, root, file: this.#fileOf(module), moduleId, methods: new Map() };
     this.#cache.bytes += MODULE_BYTES;
     this.#cache.set(simpleName, found);
     return found;

@@ -9,8 +9,8 @@ folder=${EVERYFRAME_RUNTIMES:-/tmp/everyframe-runtimes}/dotnet-sdk
 debug=portable
 [ "$1" != --embedded ] || { debug=embedded && shift; }
 
-"$fetch" "$folder" ubuntu noble dotnet-sdk-10.0
-"$fetch" "$folder" ubuntu jammy dotnet-targeting-pack-6.0 aspnetcore-targeting-pack-6.0
+"$fetch" "$folder" noble dotnet-sdk-10.0
+"$fetch" "$folder" jammy dotnet-targeting-pack-6.0 aspnetcore-targeting-pack-6.0
 root=$folder/noble
 rm -rf "$root/tmp/src" "$root/tmp/packs"
 mkdir -p "$root/tmp/src"
