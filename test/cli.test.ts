@@ -181,6 +181,23 @@ describe.skipIf(missingRights)('everyframe', () => {
       );
     });
 
+    it.each(['stripped.pb.gz', 'stripped.otlp', 'stripped.firefox.json'])(
+      'shows a function without a name as one, where nm had it: %s',
+      async (name) => {
+        const symbols = execFileSync('nm', [deep], { encoding: 'latin1' });
+        const begin = Number.parseInt(/^([0-9a-f]+) T spin$/m.exec(symbols)![1]!, 16);
+        const stripped = join(scratchFolder, 'stripped');
+        execFileSync('strip', ['-o', stripped, deep]);
+        const { code, output } = await everyframe(
+          ...['record', '-F', '497', '--force', '-o', file(name), '--', stripped, '1', '300'],
+        ).exited;
+        expect(code, output).toBe(0);
+        const report = await everyframe('report', file(name), '--by', 'function').exited;
+        const self = new RegExp(`^ +([\\d.]+)% +[\\d.]+% +stripped\\+0x${begin.toString(16)}$`, 'm');
+        expect(Number(self.exec(report.output)?.[1]), report.output).toBeGreaterThan(60);
+      },
+    );
+
     it('ends with the page that it opened when it is told to', async () => {
       const recording = everyframe('record', '-d', '500ms', '--view', '-o', file('viewed.pb.gz'));
       const page = await until(

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Collector, startCollector } from '../collector/main.ts';
+import type { Location } from '../common/profile/model/profile.ts';
 import { encodeOtlp } from './browser/encode-otlp.ts';
 import { Pusher } from './browser/push.ts';
 import { buildStripped, namelessProfile, type StrippedProgram } from './support/stripped-program.ts';
@@ -63,6 +64,9 @@ async function stacks({ urls }: Collector, query = ''): Promise<string[]> {
   return found.sort();
 }
 
+/** Addresses of the program are five bytes behind the begin of their function. */
+const begin = (place: Location): Location => ({ ...place, functionStart: Number(place.address) - 5 });
+
 const NAMED = ['demo;main;outer;inner 5', 'demo;main;outer;sum 3'];
 
 describe('POST /api/v1/symbols', () => {
@@ -78,6 +82,35 @@ describe('POST /api/v1/symbols', () => {
     await expect
       .poll(() => stacks(running))
       .toEqual(NAMED.map((stack) => stack.replace(/\d$/, (n) => `${2 * Number(n)}`)));
+  });
+
+  it.each([
+    ['in memory', undefined],
+    ['on disk', 'boxes'],
+  ])('names each address of functions that were one box until then, %s', async (_, folder) => {
+    const data = folder && join(directory, folder);
+    let running = await start(data);
+    const { locations, stacks: own, samples, ...rest } = namelessProfile(program);
+    const [inner, sum] = ['inner', 'sum'].map((name) => program.addresses.get(name)!);
+    const begun = locations.map((place) =>
+      place.lines.length > 0 || place.address === 0n ? place : begin(place),
+    );
+    const again = begun.push({ ...begun[3]!, address: begun[3]!.address + 1n }) - 1;
+    const stack = own.push(Uint32Array.of(again, ...own[1]!.subarray(1))) - 1;
+    const more = { ...samples[0]!, stack, value: 1, timestamps: samples[0]!.timestamps.slice(0, 1) };
+    const pusher = new Pusher(running.urls.grpc);
+    await pusher.push(encodeOtlp({ ...rest, locations: begun, stacks: own, samples: [...samples, more] }));
+    pusher.close();
+    if (data !== undefined) {
+      await running.stop();
+      running = await start(data);
+    }
+    const placeOf = (address: bigint, count: number) =>
+      expect.stringMatching(`;demo\\+0x${(address - 5n).toString(16)} ${count}$`);
+    expect(await stacks(running)).toEqual(expect.arrayContaining([placeOf(inner!, 6), placeOf(sum!, 3)]));
+    const answer = await (await give(running, readFileSync(program.debugPath))).json();
+    expect(answer).toMatchObject({ nameless: 5, named: 5 });
+    expect(await stacks(running)).toEqual(NAMED.map((named) => named.replace('5', '6')));
   });
 
   it('finds them by filters, and keeps them across a restart', async () => {

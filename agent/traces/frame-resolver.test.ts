@@ -135,6 +135,38 @@ describe('the frame resolver', () => {
     ]);
   });
 
+  it('keeps where a function without a name begins, until it has one', async () => {
+    let isNamed = false;
+    const asked: number[][] = [];
+    const native: NativeSource = {
+      locate: (key, offset) => ({ mapping: { ...emptyMapping(), fileId: key }, address: offset }),
+      nameOf: () => '',
+      resolve: async (_, addresses) => {
+        asked.push(addresses);
+        return addresses.map((address) =>
+          isNamed
+            ? namedAlone(address, 'work')
+            : { frames: [], functionStart: 0x1000, start: 0x1000, end: 0x1100 },
+        );
+      },
+    };
+    const kernel: KernelSource = { locate: () => expect.fail() };
+    const subject = new FrameResolver(native, kernel, runtimes, new JitFrames({ proc: '/nonexistent' }));
+    const at = async (offset: bigint) => {
+      const [frame] = framesOf(subject, traceOf(0, [word(FrameKind.FILE, offset), 0x1111_1111_0000_0001n]));
+      await subject.symbolizeFrames();
+      return frame!;
+    };
+    const first = await at(0x1004n);
+    expect([first.functionStart, (await at(0x10ffn)).functionStart]).toEqual([0x1000, 0x1000]);
+    // what lies in a function that was met is not asked for
+    expect(asked).toEqual([[0x1004]]);
+    isNamed = true;
+    subject.renameFile(toFileKey('1111111100000001'));
+    await subject.symbolizeFrames();
+    expect([namesOf([first]), first.functionStart]).toEqual([['work'], 0]);
+  });
+
   it('shares frames between traces and says why a stack was cut', () => {
     const subject = resolver();
     const anon = word(FrameKind.ANON, 0x7fff_1234_5678n);

@@ -53,10 +53,16 @@ interface FramesOfFile {
   /** The view of the debug files that its processes see. */
   view: number;
   frames: Map<number, FileFrame>;
-  /** Known lines by ELF virtual address: nearly all new addresses are in a function, and on a line, that was met before. */
-  lines: RangeMap<FrameLine[]>;
+  /** What is known by ELF virtual address: nearly all new addresses are in a function, and on a line, that was met before. */
+  names: RangeMap<KnownName>;
   /** Another file whose key has the same low half. */
   next: FramesOfFile | undefined;
+}
+
+interface KnownName {
+  lines: FrameLine[];
+  /** Where there are no lines: see {@link NamedRange}. */
+  functionStart: number;
 }
 
 interface FileFrame extends Frame {
@@ -247,7 +253,7 @@ export class FrameResolver {
     const wanted = new Map<FramesOfFile, FileFrame[]>();
     for (const [frame, file] of this.#unnamed) {
       if (!frame.located && !this.#locate(frame, file.key)) continue;
-      const known = file.lines.get(frame.address);
+      const known = file.names.get(frame.address);
       const frames = wanted.get(file);
       if (known) this.#name(frame, known);
       else if (frames) frames.push(frame);
@@ -288,32 +294,33 @@ export class FrameResolver {
     for (const head of this.#files.values())
       for (let file: FramesOfFile | undefined = head; file; file = file.next) {
         if (file.key !== key) continue;
-        file.lines = new RangeMap();
+        file.names = new RangeMap();
         for (const frame of file.frames.values()) this.#unnamed.set(frame, file);
       }
   }
 
   async #nameFile(file: FramesOfFile, frames: FileFrame[]): Promise<void> {
-    const { key, view, lines } = file;
+    const { key, view, names: known } = file;
     const addresses = frames.map((frame) => frame.address);
     const names = await this.#native.resolve(key, addresses, view);
-    const isRenamed = file.lines !== lines;
+    const isRenamed = file.names !== known;
     for (let i = 0; i < frames.length; i++) {
       const name = names[i]!;
-      let known = lines.get(addresses[i]!);
-      if (!known) {
-        known = name.frames.map(this.#toLine);
-        if (name.end > name.start) lines.set(addresses[i]!, name, known);
+      let found = known.get(addresses[i]!);
+      if (!found) {
+        found = { lines: name.frames.map(this.#toLine), functionStart: name.functionStart ?? 0 };
+        if (name.end > name.start) known.set(addresses[i]!, name, found);
       }
-      this.#name(frames[i]!, known);
+      this.#name(frames[i]!, found);
       if (isRenamed) this.#unnamed.set(frames[i]!, file);
     }
   }
 
-  #name(frame: FileFrame, lines: FrameLine[]): void {
-    // without lines it was asked for again in vain, as when the file is gone: it keeps the names it had
-    if (lines.length > 0) {
+  #name(frame: FileFrame, { lines, functionStart }: KnownName): void {
+    // without either it was asked for again in vain, as when the file is gone: it keeps the names it had
+    if (lines.length > 0 || (functionStart > 0 && frame.lines.length === 0)) {
       frame.lines = lines;
+      frame.functionStart = functionStart;
       frame.isChanged = true;
     }
     this.#unnamed.delete(frame);
@@ -429,7 +436,7 @@ export class FrameResolver {
     while (file && !(file.high === high && file.view === view)) file = file.next;
     if (!file) {
       const key = toKey(words.at(i));
-      file = { key, high, view, frames: new Map(), lines: new RangeMap(), next: this.#files.get(low) };
+      file = { key, high, view, frames: new Map(), names: new RangeMap(), next: this.#files.get(low) };
       this.#files.set(low, file);
     }
     return file;

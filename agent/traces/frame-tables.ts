@@ -101,14 +101,15 @@ export class FrameTables {
   }
 
   #locationOf(frame: Frame, mapping: number): Location {
-    const { address, frameType, lines, generated } = frame;
+    const { address, frameType, lines, generated, functionStart } = frame;
     const location: Location = {
       mapping,
       address: fullAddress(frame.mapping, address),
       frameType,
       lines: lines.map((line) => ({ func: this.#function(line), line: line.line, column: line.column })),
     };
-    return generated ? { ...location, generated } : location;
+    if (generated) return { ...location, generated };
+    return functionStart && lines.length === 0 ? { ...location, functionStart } : location;
   }
 
   #mapping(mapping: Mapping): number {
@@ -141,8 +142,9 @@ const hasPlace = ({ mapping, lines }: Frame): boolean =>
   mapping.fileId !== '' || (mapping.filename !== '' && lines.length === 0);
 
 /** Names of one place grow: from none to a function, to inlined ones with lines. */
-const saysTheSame = (location: Location, functions: readonly Func[], { lines }: Frame): boolean =>
+const saysTheSame = (location: Location, functions: readonly Func[], { lines, functionStart = 0 }: Frame) =>
   location.lines.length === lines.length &&
+  (lines.length > 0 || (location.functionStart ?? 0) === functionStart) &&
   location.lines.every(({ func, line, column }, i) => {
     const other = lines[i]!;
     const { name, filename } = functions[func]!;
@@ -163,6 +165,7 @@ const areEqual = (a: Location, b: Location): boolean =>
   a.frameType === b.frameType &&
   a.address === b.address &&
   a.generated === b.generated &&
+  a.functionStart === b.functionStart &&
   a.lines.length === b.lines.length &&
   a.lines.every((line, i) => {
     const other = b.lines[i]!;

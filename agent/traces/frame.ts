@@ -1,4 +1,5 @@
 import type { FrameType, Line, Mapping } from '../../common/profile/model/profile.ts';
+import type { NamedRange } from '../../common/symbols/source.ts';
 
 /** An inlined or real function at a location, innermost first. */
 export interface FrameLine extends Omit<Line, 'func'> {
@@ -16,6 +17,8 @@ export interface Frame {
   address: number;
   frameType: FrameType;
   lines: FrameLine[];
+  /** Without lines: see {@link NamedRange}; 0 where that is not known. */
+  functionStart?: number;
   /** Location in the generated code, if file and line are those of the source that it was made from. */
   generated?: string;
   /** Made with the frame: what is added later costs V8 an array. */

@@ -22,9 +22,15 @@ export interface Frame {
   /** Path or name of the binary, '' if unknown. */
   mapping: string;
   kind: FrameKind;
-  /** Native code without a name: see binaryOf; the name then ends in `+0x` and the ELF virtual address. */
+  /**
+   * Native code without a name: see binaryOf; the name then ends in `+0x` and the ELF virtual address, that of the function's
+   * begin where there is a line.
+   */
   binary?: string;
-  /** Line of the source file that ran, or that called what is below; from 1, missing where it is not known. */
+  /**
+   * Line of the source file that ran, or that called what is below; from 1, missing where it is not known. Of code without a
+   * name, bytes from the function's begin, and 1.
+   */
   line?: number;
 }
 

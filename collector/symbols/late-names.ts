@@ -96,8 +96,8 @@ export class LateNames {
     }
   }
 
-  #keyOf({ binary, name }: Frame): string {
-    return `${this.generation} ${binary} ${name}`;
+  #keyOf(frame: Frame): string {
+    return `${this.generation} ${frame.binary} ${addressOf(frame)}`;
   }
 }
 

@@ -1,6 +1,7 @@
 /** A program, library or debug file becomes one of those that name frames: the same for uploads and the command. */
 import { typeKey } from '../../common/profile/model/profile-type.ts';
 import type { Frame, SamplePart, Store } from '../store/store.ts';
+import { addressOf } from '../store/trees/frames.ts';
 import { isOfFile, type SymbolFile } from './symbol-files.ts';
 import { SymbolError } from './symbol-reader.ts';
 import type { SymbolSources } from './symbol-sources.ts';
@@ -70,8 +71,12 @@ export class SymbolIntake {
     parts.sort((a, b) => a.startMs - b.startMs);
     const nameless = new Map<string, Frame>();
     for (const part of parts.slice(-MAX_COUNTED_PARTS)) {
-      for (const frame of (await part.stacks()).frames)
-        if (isOfFile(frame, ids)) nameless.set(`${frame.binary} ${frame.name}`, frame);
+      const { frames, nodeFrames } = await part.stacks();
+      // a function stands in the table for its addresses, too
+      for (const used of new Set(nodeFrames.subarray(1))) {
+        const frame = frames[used]!;
+        if (isOfFile(frame, ids)) nameless.set(`${frame.binary} ${addressOf(frame)}`, frame);
+      }
     }
     const found = await this.#sources.names.resolve([...nameless.values()]);
     return { nameless: nameless.size, named: found.size };

@@ -99,8 +99,11 @@ test('agrees with readelf on every function of a C library', () => {
   const fdes = [...stdout.matchAll(/ FDE cie=\S+ pc=([0-9a-f]+)\.\.([0-9a-f]+)$/gm)];
   expect(fdes.length).toBeGreaterThan(1000);
   const find = functionFinder([elfOf(readFileSync(path))]);
-  for (const [, start, end] of fdes)
-    expect(find(Number.parseInt(start!, 16)).end).toBe(Number.parseInt(end!, 16));
+  for (const [, from, to] of fdes) {
+    const [start, end] = [Number.parseInt(from!, 16), Number.parseInt(to!, 16)];
+    expect(find(start)).toMatchObject({ start, end });
+    expect(find(end - 1)).toMatchObject({ start, end });
+  }
 });
 
 test('damaged frame information costs ranges, nothing else', () => {

@@ -1,5 +1,5 @@
 /**
- * Where functions end, as call frame information has it: for symbols that have no size. Each is looked up by itself, in
+ * Where functions begin and end, as call frame information has it: for symbols that have no size, and code without symbols. Each is looked up by itself, in
  * the table of .eh_frame_hdr where there is one; else the section is walked once.
  */
 
@@ -13,6 +13,7 @@ import { DW_EH_PE_OMIT, DW_EH_PE_PCREL, readEncoded, skipEncoded } from '../elf/
 /** What is known of functions around an ELF virtual address. */
 export interface FunctionPlace {
   /** Of the function that contains the address; undefined where there is none. */
+  start: number | undefined;
   end: number | undefined;
   /** Where the next function begins. */
   next: number;
@@ -31,7 +32,7 @@ const MAX_SEARCHES = 16_384;
 
 type ReadAt = (address: number, length: number) => Uint8Array;
 
-const NOWHERE: FunctionPlace = { end: undefined, next: Number.MAX_SAFE_INTEGER };
+const NOWHERE: FunctionPlace = { start: undefined, end: undefined, next: Number.MAX_SAFE_INTEGER };
 const findNone: FindFunction = () => NOWHERE;
 
 /** In any of the files: one of debug information alone has no .eh_frame, but maybe .debug_frame. */
@@ -40,9 +41,10 @@ export function functionFinder(elves: readonly ElfFile[]): FindFunction {
   let left = MAX_SEARCHES;
   return (address) => {
     const place = { ...NOWHERE };
-    if (left-- <= 0) return { end: undefined, next: address + 1 };
+    if (left-- <= 0) return { start: undefined, end: undefined, next: address + 1 };
     for (const source of sources) {
-      const { end, next } = attempt(() => source(address)) ?? NOWHERE;
+      const { start, end, next } = attempt(() => source(address)) ?? NOWHERE;
+      place.start ??= start;
       place.end ??= end;
       place.next = Math.min(place.next, next);
     }
@@ -95,8 +97,10 @@ const finder =
   (address) => {
     const i = countBelow(count, (k) => startOf(k) <= address);
     const end = i === 0 ? undefined : attempt(() => endOf(i - 1));
+    const isInside = end !== undefined && address < end;
     return {
-      end: end !== undefined && address < end ? end : undefined,
+      start: isInside ? startOf(i - 1) : undefined,
+      end: isInside ? end : undefined,
       next: i < count ? startOf(i) : Number.MAX_SAFE_INTEGER,
     };
   };

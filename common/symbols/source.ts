@@ -26,6 +26,8 @@ export interface SymbolFrame {
 /** The frames of all addresses in `[start, end)`; of none where these could not be looked up. */
 export interface NamedRange {
   frames: SymbolFrame[];
+  /** Without frames: where the function begins that call frame information describes there, if it does. */
+  functionStart?: number;
   start: number;
   end: number;
 }

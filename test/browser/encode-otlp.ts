@@ -114,12 +114,14 @@ class Tables {
     return index;
   }
 
-  location({ mapping, address, frameType, lines }: Location) {
+  location({ mapping, address, frameType, lines, functionStart }: Location) {
+    const attributes = frameType === '' ? [] : [this.attribute('profile.frame.type', frameType)];
+    if (functionStart) attributes.push(this.attribute('everyframe.function.start', functionStart));
     return {
       mappingIndex: mapping,
       address: fixed64(address),
       lines: lines.map(({ func, line }) => ({ functionIndex: func, line: Long.fromNumber(line) })),
-      attributeIndices: frameType === '' ? [] : [this.attribute('profile.frame.type', frameType)],
+      attributeIndices: attributes,
     };
   }
 

@@ -68,6 +68,12 @@ const LINKS: Link[] = [
   { traceId: '', spanId: 'b7ad6b7169203331' },
 ];
 
+/** Half of those without lines have one, of a file. */
+const withoutNeedlessStart = ({ functionStart, ...location }: Location): Location =>
+  location.lines.length > 0 || location.mapping === 0 || functionStart! % 2 === 0
+    ? location
+    : { ...location, functionStart: functionStart! };
+
 const index = (length: number): fc.Arbitrary<number> => fc.nat(length - 1);
 
 export const arbitraryProfile: fc.Arbitrary<Profile> = fc
@@ -89,10 +95,12 @@ export const arbitraryProfile: fc.Arbitrary<Profile> = fc
       address: u64,
       frameType: fc.constantFrom(...FRAME_TYPES),
       lines: fc.array(line, { maxLength: 3 }),
+      functionStart: fc.nat(2 ** 30).map((start) => start + 1),
     });
-    return fc
-      .array(location, { maxLength: 6 })
-      .map((locations) => ({ ...tables, locations: [...emptyProfile().locations, ...locations] }));
+    return fc.array(location, { maxLength: 6 }).map((locations) => ({
+      ...tables,
+      locations: [...emptyProfile().locations, ...locations.map(withoutNeedlessStart)],
+    }));
   })
   .chain((tables) => {
     const stack = fc.array(index(tables.locations.length), { maxLength: 8 });

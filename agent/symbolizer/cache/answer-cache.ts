@@ -14,7 +14,7 @@ import { cachePathOf, pruneCacheFiles, readCacheFile, writeCacheFile } from '../
 import { fileOpener } from '../../files/file-opener.ts';
 import type { Probe } from '../../files/file-pool.ts';
 
-const FORMAT = 'everyframe-names 4';
+const FORMAT = 'everyframe-names 5';
 const ENDING = '.names';
 const MAX_FILE_BYTES = 8 << 20;
 const MAX_RANGES = 4096;
@@ -33,7 +33,7 @@ const frame = v.object({
 const content = v.object({
   probes: v.array(v.object({ where: v.picklist(['host', 'root']), path: v.string(), identity: v.string() })),
   missing: v.array(v.string()),
-  answers: v.array(v.tuple([v.number(), v.number(), v.array(frame)])),
+  answers: v.array(v.tuple([v.number(), v.number(), v.array(frame), v.nullable(v.number())])),
 });
 
 type Content = v.InferOutput<typeof content>;
@@ -66,7 +66,8 @@ export class Answers {
   }
 
   addAll({ answers, missing, probes }: Content): void {
-    for (const [start, end, frames] of answers) this.add(start, { start, end, frames });
+    for (const [start, end, frames, functionStart] of answers)
+      this.add(start, { start, end, frames, ...(functionStart !== null && { functionStart }) });
     for (const buildId of missing) this.missing.add(buildId);
     this.dependOn(probes);
   }
@@ -138,7 +139,12 @@ export class AnswerCache {
     const { probes } = answers;
     const count = answers.ranges.size;
     if (!probes) return;
-    const ranges = [...answers.ranges.entries()].map(([start, end, { frames }]) => [start, end, frames]);
+    const ranges = [...answers.ranges.entries()].map(([start, end, { frames, functionStart }]) => [
+      start,
+      end,
+      frames,
+      functionStart ?? null,
+    ]);
     const body = JSON.stringify({ probes, missing: [...answers.missing], answers: ranges });
     if (body.length > MAX_FILE_BYTES) return;
     answers.saved = count;

@@ -1,6 +1,7 @@
 import { ElfError, type ElfFile } from '../../../common/elf/elf.ts';
 import { DEFAULT_LIMITS, type DwarfLimits, openDwarf } from '../../../common/symbols/dwarf/dwarf-source.ts';
 import { readSymbolTable } from '../../../common/symbols/elf-symbols.ts';
+import { type FunctionPlace, functionFinder } from '../../../common/symbols/function-ends.ts';
 import { readGoSymbols } from '../../../common/symbols/go-pclntab.ts';
 import { readMiniDebugInfo } from '../../../common/symbols/mini-debug-info.ts';
 import { IN_MEMORY, nameless, type Scratch, scratchOf } from '../../../common/symbols/scratch.ts';
@@ -12,6 +13,8 @@ import { FilePool, type FileStats, type Probe } from '../../files/file-pool.ts';
 import { codeFollower } from './code-follower.ts';
 
 export interface OpenSymbols extends SymbolSource {
+  /** The function that call frame information of the file has at an ELF virtual address, named or not. */
+  findFunction(address: number): FunctionPlace;
   /** Counts for files that the ELF file refers to, since the last call. */
   takeFileStats(): FileStats;
   /** The files that names depend on up to now, besides the ELF file; undefined where that can't be told. */
@@ -48,8 +51,10 @@ export async function openSymbols(
     limits: { ...base, decompressedBytes },
   });
   const fallback = sourceWithFallback(sources.filter((source) => source !== undefined));
+  const findFunction = functionFinder([elf]);
   let told = 0;
   return {
+    findFunction,
     lookup: (address, range) => fallback.lookup(address, range),
     get byteLength() {
       return fallback.byteLength;

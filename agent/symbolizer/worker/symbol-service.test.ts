@@ -134,6 +134,25 @@ test('a file is opened anew with debug information that was fetched for it, once
   expect(answer.kind).toBe('names');
 });
 
+test('code without a symbol lies in the function that call frame information has there, in later runs too', async () => {
+  execFileSync('strip', ['-o', 'stripped', 'program'], { cwd: directory });
+  const inside = Float64Array.from([addresses[3]!, addresses[3]! + 1, addresses[7]!]);
+  const places = inside.map((_, i) => addresses[i < 2 ? 3 : 7]!);
+  for (let run = 0; run < 2; run++) {
+    const service = new SymbolService('full', { cache: new AnswerCache(path('kept')) });
+    const fd = openSync(path('stripped'), 'r');
+    const request = { ...askerOf('stripped'), fd, path: path('stripped'), addresses: inside };
+    const answer = await service.resolve({ ...request, fileId: 'a1'.repeat(16) });
+    closeSync(fd);
+    service.close();
+    if (answer.kind !== 'names') throw new Error(answer.kind);
+    expect(answer.cached).toBe(run * inside.length);
+    expect(answer.names.map(({ frames }) => frames)).toEqual([[], [], []]);
+    expect(answer.names.map(({ functionStart }) => functionStart)).toEqual([...places]);
+    expect(answer.names.every(({ start, end }, i) => start <= inside[i]! && inside[i]! < end)).toBe(true);
+  }
+});
+
 test('a copy that can not be read is closed', async () => {
   const before = open();
   // can be written to, and not read

@@ -114,13 +114,20 @@ function lookUp(symbols: OpenSymbols, addresses: Float64Array): NamedRange[] {
   for (const i of order) {
     const address = addresses[i]!;
     if (!(last && address < last.end)) {
-      const range = new AddressRange();
-      const frames = symbols.lookup(address, range);
-      last = { frames, start: range.start, end: range.end };
+      last = lookUpOne(symbols, address);
     }
     names[i] = last;
   }
   return names;
+}
+
+function lookUpOne(symbols: OpenSymbols, address: number): NamedRange {
+  const range = new AddressRange();
+  const frames = symbols.lookup(address, range);
+  const { start, end } = frames.length > 0 ? {} : symbols.findFunction(address);
+  if (start === undefined || end === undefined) return { frames, start: range.start, end: range.end };
+  range.narrow(start, end);
+  return { frames, functionStart: start, start: range.start, end: range.end };
 }
 
 const isOpenable = ({ fd, bytes }: SymbolRequest): boolean => fd !== undefined || bytes !== undefined;

@@ -8,7 +8,7 @@ import type { SeriesTable } from '../series-table.ts';
 import type { Frame } from '../store.ts';
 import { periodNanos } from '../stored-type.ts';
 import type { FrameTable } from '../trees/frame-table.ts';
-import { binaryOf, frameKind, locationFrames, processName } from '../trees/frames.ts';
+import { binaryOf, frameKind, lineOfPlace, locationFrames, processName } from '../trees/frames.ts';
 import { StackTree } from '../trees/stack-tree.ts';
 
 /** A deeper stack keeps its leaf side, and says so: no agent sends one, so this bounds hostile input. */
@@ -256,10 +256,16 @@ export class SegmentWriter<T extends Dictionaries> {
     const [low, frameType] = [addressesLow[index]!, types[index]!];
     const mapping = this.#profile.mappings[mappings[index]!];
     const frameOf = (): Frame => locationFrames(mapping, this.#columns.location(index), () => undefined)[0]!;
+    const start = this.#columns.functionStarts.get(index);
+    const line = lineOfPlace({ address: BigInt(low), ...(start !== undefined && { functionStart: start }) });
     if (low === 0 || addressesHigh[index] !== 0) return frames.intern(frameOf());
     const binary = binaryOf(mapping, { address: BigInt(low), frameType });
     const origin = this.#originOf(this.#binaryOrigins, frameType, mappings[index]!, binary);
-    return frames.internAddress(origin, low | 0, () => frameOf().name);
+    const begin = line > 0 ? start! : low;
+    return frames.internLine(
+      frames.internAddress(origin, begin | 0, () => frameOf().name),
+      line,
+    );
   }
 
   /** @param binary is the same for a type and a mapping in `known` */

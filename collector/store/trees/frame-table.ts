@@ -8,7 +8,7 @@ const STRING_BYTES = 80;
 const PLACE_BYTES = 100;
 
 /** Higher lines are left out: no file that a person wrote has so many. */
-const MAX_LINES = 2 ** 20;
+export const MAX_LINES = 2 ** 20;
 
 /** Fields that frames of many files share. */
 interface Origin {

@@ -1,6 +1,7 @@
 import type { FrameKind } from '../../../common/flame/frame-kind.ts';
 import type { FrameType, Func, Location, Mapping, Process } from '../../../common/profile/model/profile.ts';
 import type { Frame } from '../store.ts';
+import { MAX_LINES } from './frame-table.ts';
 
 /** The frame that stands for folded boxes. */
 export const OTHER: Frame = { name: '(other)', file: '', mapping: '', kind: 'other' };
@@ -26,7 +27,11 @@ export function locationFrames(
 ): Frame[] {
   const mapping = file?.filename ?? '';
   const kind = frameKind(location.frameType);
-  const nameless = (): Frame => ({ name: unnamed(location, mapping), file: '', mapping, kind });
+  const line = lineOfPlace(location);
+  const nameless = (): Frame => ({
+    ...{ name: unnamed(location, mapping), file: '', mapping, kind },
+    ...(line > 0 && { line }),
+  });
   if (location.lines.length === 0) {
     const binary = binaryOf(file, location);
     return [binary === '' ? nameless() : { ...nameless(), binary }];
@@ -55,16 +60,24 @@ export function binaryOf(
 }
 
 /** The address of a frame that has a binary. */
-export const addressOf = ({ name }: Frame): number => Number(name.slice(name.lastIndexOf('+0x') + 1));
+export const addressOf = ({ name, line = 1 }: Frame): number =>
+  Number(name.slice(name.lastIndexOf('+0x') + 1)) + line - 1;
+
+/** Line of a frame without a name; 0 where no function is known that its address lies in. */
+export function lineOfPlace({ address, functionStart }: Pick<Location, 'address' | 'functionStart'>): number {
+  const line = functionStart === undefined ? 0 : Number(address) - functionStart + 1;
+  return line > 0 && line < MAX_LINES ? line : 0;
+}
 
 export function frameKind(type: FrameType): FrameKind {
   return type === '' ? 'unknown' : type;
 }
 
-/** `libc.so.6+0x1234`: what is known of a location without a function. */
+/** `libc.so.6+0x1234`: what is known of a location without a name; the function's begin where that is known. */
 function unnamed(location: Location, mapping: string): string {
   if (location.frameType === 'abort-marker') return '[stack incomplete]';
   const file = mapping.slice(mapping.lastIndexOf('/') + 1);
   if (location.address === 0n) return file === '' ? '[unknown]' : `[${file}]`;
-  return `${file === '' ? '[unknown]' : file}+0x${location.address.toString(16)}`;
+  const address = lineOfPlace(location) > 0 ? location.functionStart! : location.address;
+  return `${file === '' ? '[unknown]' : file}+0x${address.toString(16)}`;
 }

@@ -5,7 +5,7 @@
  * own since 58, a stack's caller is told by its distance since 66, a frame's library stands with the frame since 70.
  */
 
-import { placeName } from '../model/frame-name.ts';
+import { placeInName } from '../model/frame-name.ts';
 import { at, isObject, type Json, list, natural, object, readOwnHeader, text } from '../model/json.ts';
 import type { Profile } from '../model/profile.ts';
 import { type FrameText, type Owner, ProfileBuilder } from '../model/profile-builder.ts';
@@ -167,9 +167,11 @@ class ThreadReader {
     return column(frames, 'func').map((func, i) => {
       const [address, name] = [natural(addresses[i]), this.#string(at(names, func, 'function'))];
       const library = this.#library(frames, funcs, i, Number(func));
+      const place = placeInName(name, library.mapping ?? '');
       return {
         // what has no name is written as where it is
-        name: library.mapping && name === placeName(library.mapping, BigInt(address)) ? '' : name,
+        name: place === undefined ? name : '',
+        ...(place !== undefined && place !== BigInt(address) && { functionStart: Number(place) }),
         file: this.#fileOf(funcs, Number(func)),
         ...{ line: natural(lines[i]), column: natural(columns[i]), address: BigInt(address) },
         frameType: kinds[Number(categories[i] ?? -1)] ?? 'native',

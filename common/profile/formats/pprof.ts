@@ -6,7 +6,7 @@
 import { gzipSync } from 'node:zlib';
 import { Profile as Pprof, StringTable } from 'pprof-format';
 import { attributesText, readAttributes } from '../model/attributes.ts';
-import { processName } from '../model/frame-name.ts';
+import { placeInName, placeName, processName } from '../model/frame-name.ts';
 import { natural } from '../model/json.ts';
 import { LinkTable, toSpanId, toTraceId } from '../model/link.ts';
 import { mergeProfiles } from '../model/merge.ts';
@@ -16,6 +16,7 @@ import {
   emptyProfile,
   type FrameType,
   type Func,
+  type Location,
   mainOf,
   type Profile,
   type ProfileFile,
@@ -61,13 +62,6 @@ export function writePprof(set: ProfileSet): Uint8Array {
     period,
     timeNanos: start,
     durationNanos: end - start,
-    function: main.functions.slice(1).map((f, i) => ({
-      id: i + 1,
-      name: s(f.name),
-      systemName: s(systemNameOf(f)),
-      filename: s(f.filename),
-      startLine: f.startLine,
-    })),
     ...writePlaces(main, s),
     sample: rowsOf(profiles).map((row) => writeSample(main, columns, row, s)),
   });
@@ -146,9 +140,34 @@ function rowsOf(profiles: readonly Profile[]): Row[] {
   return [...rows.values()];
 }
 
-/** Mappings and locations: whether a frame is the kernel's is told by the name of its mapping. */
-function writePlaces(profile: Profile, s: Strings): Pick<Input, 'mapping' | 'location'> {
-  const { mappings, locations, stacks } = profile;
+/** Of a function without a name pprof's own tool would show each address by itself: it is called as it is where there is text only. */
+class NamelessFunctions {
+  readonly added: Func[] = [];
+  readonly #profile: Profile;
+  readonly #ids = new Map<string, number>();
+
+  constructor(profile: Profile) {
+    this.#profile = profile;
+  }
+
+  /** ID of the function of a location without lines; undefined where none is known. */
+  idOf({ mapping, functionStart }: Location): number | undefined {
+    if (functionStart === undefined) return undefined;
+    const name = placeName(this.#profile.mappings[mapping]!.filename, functionStart);
+    let id = this.#ids.get(name);
+    if (id === undefined) {
+      id = this.#profile.functions.length + this.added.length;
+      this.added.push({ name, systemName: '', filename: '', startLine: 0 });
+      this.#ids.set(name, id);
+    }
+    return id;
+  }
+}
+
+/** Functions, mappings and locations: whether a frame is the kernel's is told by the name of its mapping. */
+function writePlaces(profile: Profile, s: Strings): Pick<Input, 'function' | 'mapping' | 'location'> {
+  const { functions, mappings, locations, stacks } = profile;
+  const nameless = new NamelessFunctions(profile);
   const kernel = new Set(locations.filter((l) => l.frameType === 'kernel').map((l) => l.mapping));
   const mapping = mappings.slice(1).map((m, i) => ({
     id: i + 1,
@@ -167,12 +186,31 @@ function writePlaces(profile: Profile, s: Strings): Pick<Input, 'mapping' | 'loc
     id: i + 1,
     mappingId: l.mapping === 0 && l.frameType === 'kernel' ? unmapped.id : l.mapping,
     address: l.address,
-    // a line of no function names nothing, and pprof-format measures an empty one as absent but writes it
-    line: l.lines
-      .filter(({ func }) => func !== 0)
-      .map(({ func, line, column }) => ({ functionId: func, line, column })),
+    line: linesOf(l, nameless),
   }));
-  return { mapping, location: hasUnknown ? location : location.slice(1) };
+  return {
+    function: [...functions.slice(1), ...nameless.added].map((f, i) => ({
+      id: i + 1,
+      name: s(f.name),
+      systemName: s(systemNameOf(f)),
+      filename: s(f.filename),
+      startLine: f.startLine,
+    })),
+    mapping,
+    location: hasUnknown ? location : location.slice(1),
+  };
+}
+
+/** A line of no function names nothing, and pprof-format measures an empty one as absent but writes it. */
+function linesOf(
+  location: Location,
+  nameless: NamelessFunctions,
+): { functionId: number; line: number; column: number }[] {
+  const functionId = nameless.idOf(location);
+  if (functionId !== undefined) return [{ functionId, line: 0, column: 0 }];
+  return location.lines
+    .filter(({ func }) => func !== 0)
+    .map(({ func, line, column }) => ({ functionId: func, line, column }));
 }
 
 /** Those with a place of their own in a profile; others are attributes. */
@@ -398,11 +436,17 @@ class PprofReader {
   }
 
   #addLocation(l: Pprof['location'][number]): void {
+    const mapping = this.#mappings.get(Number(l.mappingId)) ?? 0;
+    const functionStart = this.#functionStart(l, mapping);
+    const place = { mapping, address: BigInt(l.address), frameType: this.#frameType(l) };
+    if (functionStart !== undefined) {
+      const index = this.#profile.locations.push({ ...place, lines: [], functionStart }) - 1;
+      this.#locations.set(Number(l.id), index);
+      return;
+    }
     const index =
       this.#profile.locations.push({
-        mapping: this.#mappings.get(Number(l.mappingId)) ?? 0,
-        address: BigInt(l.address),
-        frameType: this.#frameType(l),
+        ...place,
         lines: l.line.map((line) => ({
           func: this.#functions.get(Number(line.functionId)) ?? 0,
           line: toLine(line.line),
@@ -410,6 +454,15 @@ class PprofReader {
         })),
       }) - 1;
     this.#locations.set(Number(l.id), index);
+  }
+
+  /** Of a function whose name says nothing but where it is, see {@link NamelessFunctions}. */
+  #functionStart({ line }: Pprof['location'][number], mapping: number): number | undefined {
+    if (line.length !== 1 || Number(line[0]!.line) !== 0) return undefined;
+    const func = this.#profile.functions[this.#functions.get(Number(line[0]!.functionId)) ?? 0]!;
+    if (func.filename !== '') return undefined;
+    const start = placeInName(func.name, this.#profile.mappings[mapping]!.filename);
+    return start === undefined ? undefined : Number(start);
   }
 
   #frameType({ mappingId, line }: Pprof['location'][number]): FrameType {

@@ -61,7 +61,7 @@ const placesOf: Describe = (profile, location, index) => {
   return [[filename, gnuBuildId, location.frameType, address, callsOf(profile, location, index)]];
 };
 
-const pprofPlacesOf: Describe = (profile, { lines, mapping, address }) => {
+const pprofPlacesOf: Describe = (profile, { lines, mapping, address, functionStart = 0 }) => {
   const { filename, gnuBuildId, memoryStart, memoryLimit, fileOffset } = profile.mappings[mapping]!;
   // one that says nothing is none
   const functions = lines
@@ -70,7 +70,7 @@ const pprofPlacesOf: Describe = (profile, { lines, mapping, address }) => {
       const { name, systemName, ...rest } = profile.functions[func]!;
       return { name, systemName: systemName || name, ...rest, line, column };
     });
-  return [{ address, filename, gnuBuildId, memoryStart, memoryLimit, fileOffset, functions }];
+  return [{ address, filename, gnuBuildId, memoryStart, memoryLimit, fileOffset, functions, functionStart }];
 };
 
 const small = (profile: Profile): Profile => ({

@@ -35,6 +35,7 @@ export class FrameColumns {
   readonly lineColumns: number[] = [];
   /** By location, where there is any. */
   readonly generated = new Map<number, string>();
+  readonly functionStarts = new Map<number, number>();
 
   constructor(strings: StringsById) {
     this.strings = strings;
@@ -100,8 +101,12 @@ export class FrameColumns {
       });
     const address = (BigInt(this.addressesHigh[index]!) << 32n) | BigInt(this.addressesLow[index]!);
     const location = { mapping: this.mappings[index]!, address, frameType: this.types[index]!, lines };
-    const generated = this.generated.get(index);
-    return generated === undefined ? location : { ...location, generated };
+    const [generated, functionStart] = [this.generated.get(index), this.functionStarts.get(index)];
+    return {
+      ...location,
+      ...(generated !== undefined && { generated }),
+      ...(functionStart !== undefined && { functionStart }),
+    };
   }
 }
 
@@ -121,11 +126,12 @@ export function columnProfile({ functions, locations, ...rest }: Profile): Colum
   const frames = new FrameColumns(strings);
   for (const { name, systemName, filename, startLine } of functions.slice(1))
     frames.addFunction(strings.idOf(name), strings.idOf(systemName), strings.idOf(filename), startLine);
-  for (const { mapping, address, frameType, lines, generated } of locations.slice(1)) {
+  for (const { mapping, address, frameType, lines, generated, functionStart } of locations.slice(1)) {
     for (const { func, line, column } of lines) frames.addLine(func, line, column);
     const low = Number(address & 0xffff_ffffn);
     const index = frames.addLocation(mapping, low, Number(address >> 32n), frameType);
     if (generated !== undefined) frames.generated.set(index, generated);
+    if (functionStart !== undefined) frames.functionStarts.set(index, functionStart);
   }
   return { ...rest, frames };
 }

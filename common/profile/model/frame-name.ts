@@ -3,17 +3,29 @@ import type { Profile } from './profile.ts';
 
 export const baseName = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
 
-/** Innermost inlined function first; `file+0xaddress` where the location has no name. Never empty. */
+/**
+ * Innermost inlined function first; `file+0xaddress` where the location has no name, of the function that it lies in where that
+ * is known. Never empty.
+ */
 export function frameNames(profile: Profile, location: number): string[] {
-  const { lines, mapping, address } = profile.locations[location]!;
+  const { lines, mapping, address, functionStart } = profile.locations[location]!;
   const names = lines.map((line) => profile.functions[line.func]!.name).filter((name) => name !== '');
   if (names.length > 0) return names;
-  return [placeName(profile.mappings[mapping]!.filename, address)];
+  return [placeName(profile.mappings[mapping]!.filename, functionStart ?? address)];
 }
 
 /** What is shown in place of a name. */
-export const placeName = (file: string, address: bigint): string =>
+export const placeName = (file: string, address: bigint | number): string =>
   `${baseName(file) || '[unknown]'}+0x${address.toString(16)}`;
+
+/** The address in what {@link placeName} made for code of the file; undefined where it is a name. */
+export function placeInName(name: string, file: string): bigint | undefined {
+  const digits =
+    file !== '' && name.startsWith(placeName(file, 0n).slice(0, -1)) ? name.split('+0x').at(-1)! : '';
+  return /^[0-9a-f]{1,13}$/.test(digits) && name === placeName(file, BigInt(`0x${digits}`))
+    ? BigInt(`0x${digits}`)
+    : undefined;
+}
 
 /** Root first, names of all frames of a stack. */
 export function stackNames(

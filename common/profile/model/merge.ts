@@ -276,7 +276,7 @@ const mappingKey = (m: Mapping): string =>
 const functionKey = (f: Func): string => [f.name, f.systemName, f.filename, f.startLine].join('\0');
 
 const locationKey = (l: Location): string =>
-  `${l.mapping}/${l.address}/${l.frameType}/${l.lines.map((line) => `${line.func}:${line.line}:${line.column}`).join()}/${l.generated ?? ''}`;
+  `${l.mapping}/${l.address}/${l.frameType}/${l.lines.map((line) => `${line.func}:${line.line}:${line.column}`).join()}/${l.generated ?? ''}/${l.functionStart ?? ''}`;
 
 /** Where PID and start are not known, as in most file formats, everything else has to tell processes apart. */
 function processKey(process: Process): string {

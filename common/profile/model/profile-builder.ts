@@ -22,6 +22,8 @@ export interface FrameText {
   /** The library's GNU build ID. */
   buildId?: string;
   address?: bigint;
+  /** See Location. */
+  functionStart?: number;
 }
 
 export interface Owner {
@@ -60,13 +62,21 @@ export class ProfileBuilder {
 
   /** A frame is a location with one line. A frame without a name is where it is. */
   location(frame: FrameText): number {
-    const { name, file = '', line = 0, column = 0, frameType = 'native', address = 0n } = frame;
+    const {
+      name,
+      file = '',
+      line = 0,
+      column = 0,
+      frameType = 'native',
+      address = 0n,
+      functionStart,
+    } = frame;
     const mapping = this.#mapping(frame.mapping ?? '', frame.buildId ?? '');
-    const key = `${mapping}/${address}/${line}/${column}/${frameType}/${file}\0${name}`;
+    const key = `${mapping}/${address}/${line}/${column}/${frameType}/${file}\0${name}\0${functionStart ?? ''}`;
     return intern(this.#locations, key, this.profile.locations, () => {
       this.budget.spend('frames', LOCATION_BYTES + 4 * key.length);
       const lines = name === '' ? [] : [{ func: this.#function(name, file), line, column }];
-      return { mapping, address, frameType, lines };
+      return { mapping, address, frameType, lines, ...(functionStart !== undefined && { functionStart }) };
     });
   }
 

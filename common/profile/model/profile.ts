@@ -13,6 +13,8 @@ import { countsSamples, cpuType, isCpuType, MAX_VALUE, type ProfileType } from '
 /** `profile.frame.type` of OpenTelemetry's semantic conventions; '' only in entry 0 or when unknown. */
 export type FrameType = '' | KnownFrameType;
 
+/** Attribute of a location: {@link Location.functionStart}. */
+export const FUNCTION_START = 'everyframe.function.start';
 /** Attribute of a location: {@link Location.generated}. */
 export const GENERATED_PLACE = 'source_map.generated';
 
@@ -55,6 +57,8 @@ export interface Location {
   frameType: FrameType;
   /** Innermost inlined function first; empty where the frame has no name. */
   lines: Line[];
+  /** Without lines: where the function of the file begins in which the address lies, ELF virtual address. */
+  functionStart?: number;
   /**
    * Where the code that ran stands, if `lines` are those of the source that it was made from: `file:line:column` of each
    * such line, separated by ", ".

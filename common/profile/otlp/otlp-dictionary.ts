@@ -2,7 +2,7 @@
 
 import { bytesTag, fixed64Tag, IntList, type ProtoReader, varintTag } from '../../protobuf/proto-reader.ts';
 import { isFrameType } from '../model/frame-types.ts';
-import { type FrameType, GENERATED_PLACE } from '../model/profile.ts';
+import { type FrameType, FUNCTION_START, GENERATED_PLACE } from '../model/profile.ts';
 import type { StringCache } from '../model/string-cache.ts';
 import { type Ranges, TABLE } from './otlp-request.ts';
 
@@ -28,6 +28,8 @@ const isPlaceKey = (key: string): boolean =>
 export interface Place {
   type: FrameType;
   generated: string;
+  /** 0: not known. */
+  functionStart: number;
 }
 
 /** What an attribute of a sample says. */
@@ -44,7 +46,7 @@ const KEY_VALUE_AND_UNIT = { text: -1, index: varintTag(1) };
 const DOUBLE_VALUE = fixed64Tag(4);
 /** Attributes of a profile that are looked at: each of many profiles may have very many. */
 const MAX_OF_PROFILE = 64;
-const UNKNOWN_PLACE: Place = { type: '', generated: '' };
+const UNKNOWN_PLACE: Place = { type: '', generated: '', functionStart: 0 };
 
 export class DictionaryReader {
   readonly reader: ProtoReader;
@@ -243,5 +245,6 @@ function toPlace(attributes: Attributes): Place {
   return {
     type: isFrameType(type) ? type : '',
     generated: text(attributes, GENERATED_PLACE),
+    functionStart: Math.max(0, number(attributes, FUNCTION_START)),
   };
 }

@@ -11,6 +11,7 @@ import { ProtoWriter } from '../../protobuf/proto-writer.ts';
 import { attributesText, readAttributes } from '../model/attributes.ts';
 import {
   emptyProfile,
+  FUNCTION_START,
   GENERATED_PLACE,
   type Location,
   type Mapping,
@@ -415,13 +416,14 @@ export class OtlpEncoder {
     return index;
   }
 
-  #locationAttributes({ frameType, generated }: Location): number[] {
+  #locationAttributes({ frameType, generated, functionStart }: Location): number[] {
     let attributes = this.#frameTypes.get(frameType);
     if (!attributes) {
       attributes = frameType === '' ? [] : [this.#textAttribute('profile.frame.type', frameType)];
       this.#frameTypes.set(frameType, attributes);
     }
-    return generated ? [...attributes, this.#textAttribute(GENERATED_PLACE, generated)] : attributes;
+    if (generated) return [...attributes, this.#textAttribute(GENERATED_PLACE, generated)];
+    return functionStart ? [...attributes, this.#intAttribute(FUNCTION_START, functionStart)] : attributes;
   }
 
   #mapping(old: number): number {

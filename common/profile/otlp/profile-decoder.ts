@@ -274,13 +274,14 @@ export class ProfileDecoder {
     if (lines.length > MAX_INLINED)
       throw new BadSample(`more than ${MAX_INLINED} inlined functions at one location`);
     this.#spend(1 + lines.length + attributes.length);
-    const { type: frameType, generated } = this.#dictionary.place(attributes);
+    const { type: frameType, generated, functionStart } = this.#dictionary.place(attributes);
     mapping = this.#mapping(mapping);
     for (let i = 0; i < lines.length; i++) lines.functions[i] = this.#function(lines.functions[i]!);
     for (let i = 0; i < lines.length; i++)
       this.#frames.addLine(lines.functions[i]!, lines.numbers[i]!, lines.columns[i]!);
     const index = this.#frames.addLocation(mapping, low, high, frameType);
     if (generated) this.#frames.generated.set(index, generated);
+    if (functionStart > 0 && lines.length === 0) this.#frames.functionStarts.set(index, functionStart);
     return index;
   }
 
