@@ -190,6 +190,8 @@ describe.skipIf(missingRights)('events', () => {
   });
 });
 
+/** GCC for arm64 says where a variable is by a name that it keeps to itself. */
+const BY_ANCHORS = process.arch === 'arm64';
 const hasSdt = spawnSync('gcc', ['-E', '-include', 'sys/sdt.h', '-xc', '/dev/null']).status === 0;
 if (!hasSdt) console.log('skipped: no sys/sdt.h (systemtap-sdt-dev)');
 
@@ -202,10 +204,14 @@ describe.skipIf(missingRights || !hasSdt)('arguments of probes', () => {
       'sell,value=arg1': calls * 250,
       'sell,value=arg2:u16,if=arg3==-7': calls * (65_536 - 5),
       'sell,value=arg0,if=arg1==400': (calls / 4) * (calls / 2 + 1),
-      'refuse,value=arg0': calls * 3,
+      ...(BY_ANCHORS ? {} : { 'refuse,value=arg0': calls * 3 }),
       'restock,value=arg0': calls * 22,
     };
     const events = Object.keys(sums).map((probe) => `usdt:${program}:shop:${probe}`);
+    if (BY_ANCHORS)
+      expect(refused(`usdt:${program}:shop:refuse,value=arg0`)).toMatch(
+        /LANCHOR\d+\]" there, which can't be read/,
+      );
     const others = events.slice(1).flatMap((event) => ['--event', event]);
     const { profiles } = record(events[0]!, [program, `${calls}`], [...ALL, ...others]);
     for (const [i, [probe, sum]] of Object.entries(sums).entries()) {
