@@ -90,8 +90,8 @@ describe.skipIf(missingRights)(
     it('of a program that has freed all of it long before its end', () => {
       const program = compile('frees-all', 'gcc', FLAGS, 'frees-all.c');
       const { bytesOf } = record('malloc,every=1', [program]);
-      expect(bytesOf('alloc_space', 'main')).toBe(64 << 20);
-      expect(bytesOf('inuse_space', 'main')).toBe(0);
+      expect(bytesOf('alloc_space', 'take')).toBe(64 << 20);
+      expect(bytesOf('inuse_space', 'take')).toBe(0);
     });
 
     it('of the C library', () => {
