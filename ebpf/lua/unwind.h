@@ -235,9 +235,11 @@ static __always_inline int push_lua(struct ef_scratch *s, struct ef_lua_state *w
 	}
 	if (!is_c) {
 		if (LUA_READ(w->source, 8, at + w->file.proto_source) ||
-		    LUA_READ(w->source + 1, 8, at + w->file.proto_lines))
+		    LUA_READ(w->source + 1, 8, at + w->file.proto_lines) ||
+		    (w->source[0] && LUA_READ(w->value, 8, w->source[0] + 8)))
 			return LUA_END;
-		cookie = cookie_of_bits(4, w->source[0], w->source[1]);
+		/* a name that takes another one's place has another hash, if it is not too long for one */
+		cookie = cookie_of_bits(4, w->source[0] ^ (w->source[0] ? w->value[0] >> 32 : 0), w->source[1]);
 		position = lua_position(call->pc, call->code, EF_LUA_POSITION_BITS);
 	}
 	s64 units = (s64)(caller->proto - at) >> 4;

@@ -18,6 +18,9 @@
 /* lj_obj.h: types of objects */
 #define LUAJIT_TFUNC 8
 #define LUAJIT_TTRACE 9
+/* GCstr: number and hash of the text, before 2020 hash and length */
+#define LUAJIT_TEXT_NUMBER 8
+#define LUAJIT_TEXT_NUMBER_GC64 12
 /* A value without its tag */
 #define LUAJIT_POINTER ((1ULL << 47) - 1)
 /* Bytes of a stack of values: LJ_STACK_MAX and some */
@@ -101,7 +104,10 @@ static __always_inline int push_luajit(struct ef_scratch *s, struct ef_luajit_st
 	u64 position = (w->instruction - code) / 4 - 1;
 	if (position >= EF_LUAJIT_UNKNOWN || w->instruction <= code)
 		position = EF_LUAJIT_UNKNOWN;
-	kind |= cookie_of_bits(4, w->proto[0], w->proto[1]) << 4;
+	/* a name that takes another one's place has another number, or hash */
+	u64 chunk = is_gc64 ? w->proto[0] : (u32)w->proto[0];
+	u64 text = LUAJIT_WORD(chunk + (is_gc64 ? LUAJIT_TEXT_NUMBER_GC64 : LUAJIT_TEXT_NUMBER));
+	kind |= cookie_of_bits(4, w->proto[0] ^ text, w->proto[1]) << 4;
 	push_luajit_words(s, kind | EF_LUAJIT_LUA, proto, call, position);
 	return LUAJIT_NEXT;
 }

@@ -255,3 +255,16 @@ test('instructions that take an operand out are counted', () => {
   const lsr = new Uint8Array(new Uint32Array([0x53187c41, 0x53177c41, 0x2a0003e0]).buffer);
   expect(countShifts('aarch64', lsr, 24)).toBe(1);
 });
+
+test('a file whose name takes the place of another one has other cookies, by the hash of its name', () => {
+  const layout = layoutOf('5.4.4')!;
+  const cookiesWith = (hash: number): string => {
+    const bytes = make(layout, { lines: [1] });
+    bytes.writeUInt32LE(hash, bytes.readUInt32LE(PROTO + layout.proto.source) + 12);
+    return framesAt(PROTO, memoryOf(bytes).read)
+      .flatMap((frame, cookie) => (typeof frame === 'object' ? [cookie] : []))
+      .join();
+  };
+  const cookies = new Set(Array.from({ length: 64 }, (_, i) => cookiesWith(i * 0x1000193)));
+  expect(cookies.size).toBe(16);
+});

@@ -113,8 +113,8 @@ function nameOf(
 
 /** As push_lua() of ebpf/lua/unwind.h. */
 function cookieOf(proto: Proto): number {
-  const { source, lines } = proto.identity();
-  return cookieOfBits(4, [source, lines]);
+  const { source, hash, lines } = proto.identity();
+  return cookieOfBits(4, [source ^ hash, lines]);
 }
 
 function encode({ loop, layout, textBias }: LuaBinary): Uint8Array {

@@ -3,6 +3,7 @@ import { CannotRead, type RuntimeMemory, wordAt } from '../runtime-memory.ts';
 import type { LuaLayout } from './layout.ts';
 
 const TEXT = 0x18;
+const HASH = 12;
 const MAX_NAME = 256;
 const MAX_FILE = 4096;
 const MAX_COUNT = 1 << 24;
@@ -44,11 +45,13 @@ export class Proto {
     return this.#memory.text(isElsewhere ? this.#memory.word(address + TEXT) : address + TEXT, maxBytes);
   }
 
-  /** The word at its source and its lines: what the unwinder has made the cookie of. */
-  identity(): { source: bigint; lines: bigint } {
+  /** Address and hash of its source, and its lines: what the unwinder has made the cookie of. */
+  identity(): { source: bigint; hash: bigint; lines: bigint } {
     const { source, firstLine } = this.layout.proto;
+    const text = this.#pointer(source);
     return {
-      source: this.#memory.view(this.address + source, 8).getBigUint64(0, true),
+      source: BigInt(text),
+      hash: text === 0 ? 0n : BigInt(this.#memory.u32(text + HASH)),
       lines: this.#memory.view(this.address + firstLine, 8).getBigUint64(0, true),
     };
   }

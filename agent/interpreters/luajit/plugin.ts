@@ -31,7 +31,7 @@ export const luajit: RuntimePlugin = {
     const isInlined = frame.kind === LuajitKind.INSTRUCTION;
     const proto = isInlined ? objects.protoAround(frame.address) : objects.proto(frame.address);
     if (!proto) return objects.view(frame.address, 4) ? 'replaced' : 'unreadable';
-    if (!isInlined && cookieOf(objects, proto) !== frame.cookie) return 'replaced';
+    if (!isInlined && !isCookieOf(objects, proto, frame.cookie)) return 'replaced';
     const position = isInlined ? (frame.address - proto.code) / 4 : frame.position;
     return luaFunction(objects, { ...frame, position }, proto, cache);
   },
@@ -95,10 +95,18 @@ function luaFunction(
   };
 }
 
-/** As push_luajit() of ebpf/luajit/trace.h. */
-function cookieOf(objects: LuajitMemory, { address }: Proto): number {
-  const view = objects.view(address + objects.layout.chunk, 16);
-  return view ? cookieOfBits(4, [view.getBigUint64(0, true), view.getBigUint64(8, true)]) : -1;
+/** As push_luajit() of ebpf/luajit/trace.h, which may not have been able to read the text's number. */
+function isCookieOf(objects: LuajitMemory, { address }: Proto, cookie: number): boolean {
+  const { chunk, pointerBytes } = objects.layout;
+  const view = objects.view(address + chunk, 16);
+  if (!view) return false;
+  const [source, lines, text] = [
+    view.getBigUint64(0, true),
+    view.getBigUint64(8, true),
+    objects.pointer(view, 0),
+  ];
+  const number = objects.view(text + (pointerBytes === 8 ? 12 : 8), 8)?.getBigUint64(0, true) ?? 0n;
+  return [source ^ number, source].some((word) => cookieOfBits(4, [word, lines]) === cookie);
 }
 
 function encode({ vm, code, textBias }: LuajitBinary): Uint8Array {
