@@ -79,6 +79,19 @@ describe('frames in memory that no file backs', () => {
     expect(frames.stats).toMatchObject({ processes: 1, perfMaps: 1, functions: 2, named: 2 });
   });
 
+  it('are functions of JavaScript where V8 wrote them down, until other code stands there', async () => {
+    const frame = frameAt(0x1000);
+    writeFileSync(map(), '1000 10 JS:*fib /srv/app.js:2:13\n');
+    expect(await names(frame)).toEqual(['fib']);
+    expect(frame).toMatchObject({
+      frameType: 'v8js',
+      lines: [{ file: '/srv/app.js', line: 0, startLine: 2 }],
+    });
+    appendFileSync(map(), '1000 10 BytecodeHandler:LdaSmi\n');
+    expect(await names(frame)).toEqual(['BytecodeHandler:LdaSmi']);
+    expect(frame.frameType).toBe('native');
+  });
+
   it('get names that come later, and others where their code was replaced', async () => {
     const [one, two] = [frameAt(0x1000), frameAt(0x2000)];
     expect(await names(one, two)).toEqual(['[anon]', '[anon]']);

@@ -6,6 +6,7 @@
 import type { JitCode, JitCodeStats } from '../../common/jit/jit-code.ts';
 import { JitDump } from '../../common/jit/jitdump.ts';
 import { PerfMap } from '../../common/jit/perf-map.ts';
+import { readScriptFunction } from '../../common/jit/v8-names.ts';
 import { emptyMapping, type Mapping } from '../../common/profile/model/profile.ts';
 import { demangle } from '../../common/symbols/demangle/demangle.ts';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
@@ -229,7 +230,9 @@ export class JitProcess {
     frame.code = code;
     frame.place = place;
     frame.mapping = JIT;
-    frame.lines = [toLine(name)];
+    const script = readScriptFunction(name.function);
+    frame.frameType = script ? 'v8js' : 'native';
+    frame.lines = [script ? { ...script, systemName: '', line: 0, column: 0 } : toLine(name)];
     frame.isChanged = true;
     this.#unnamed.delete(frame);
   }

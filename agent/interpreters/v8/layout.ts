@@ -3,6 +3,7 @@
  * was looked up in Node 16 to 26 (V8 9.4 to 14.6), in live processes.
  */
 import { UnsupportedRuntime } from '../contract.ts';
+import { WRITES_NAMES } from './advice.ts';
 import type { V8Binary } from './detect-v8.ts';
 import type { PositionFlags } from './positions.ts';
 
@@ -73,7 +74,7 @@ export function layoutOf({ version: { major, minor, text }, constants, bytecodeS
   if (version < OLDEST) throw new UnsupportedRuntime(`V8 ${text}: 9.4 (Node 16) is the oldest`);
   const c = new Constants(constants, text);
   if (c.get('SmiShiftSize') !== 31 || c.get('HeapObjectTag') !== 1)
-    throw new UnsupportedRuntime(`V8 ${text}: built with compressed pointers`);
+    throw new UnsupportedRuntime(`V8 ${text}: built with compressed pointers (${WRITES_NAMES})`);
   return {
     version,
     bytecodeSizes,

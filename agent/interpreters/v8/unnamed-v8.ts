@@ -6,6 +6,7 @@
  */
 import type { ElfFile } from '../../../common/elf/elf.ts';
 import { UnsupportedRuntime } from '../contract.ts';
+import { WRITES_NAMES } from './advice.ts';
 import { readConstants, windowsOfConstants } from './constants.ts';
 import { findEmbeddedBlob } from './embedded-blob.ts';
 
@@ -74,7 +75,8 @@ export function findUnnamedV8(elf: ElfFile): UnnamedV8 | undefined {
   if (elf.source.size < MIN_FILE_BYTES) return undefined;
   const { hasFlag, version } = findMarks(elf);
   if (!hasFlag) return undefined;
-  if (!version) throw new UnsupportedRuntime('V8 of a build that is not described in the file');
+  if (!version)
+    throw new UnsupportedRuntime(`V8 of a build that is not described in the file (${WRITES_NAMES})`);
   const { major, minor, text } = version;
   const build = BUILDS[`${major}.${minor}`];
   if (!build) throw new UnsupportedRuntime(`V8 ${text} of Deno: known are ${Object.keys(BUILDS).join(', ')}`);
