@@ -256,16 +256,14 @@ export class SegmentWriter<T extends Dictionaries> {
     const [low, frameType] = [addressesLow[index]!, types[index]!];
     const mapping = this.#profile.mappings[mappings[index]!];
     const frameOf = (): Frame => locationFrames(mapping, this.#columns.location(index), () => undefined)[0]!;
-    const start = this.#columns.functionStarts.get(index);
-    const line = lineOfPlace({ address: BigInt(low), ...(start !== undefined && { functionStart: start }) });
     if (low === 0 || addressesHigh[index] !== 0) return frames.intern(frameOf());
     const binary = binaryOf(mapping, { address: BigInt(low), frameType });
     const origin = this.#originOf(this.#binaryOrigins, frameType, mappings[index]!, binary);
-    const begin = line > 0 ? start! : low;
-    return frames.internLine(
-      frames.internAddress(origin, begin | 0, () => frameOf().name),
-      line,
-    );
+    const functionStart = this.#columns.functionStarts.get(index);
+    const line = lineOfPlace(low, functionStart);
+    const place = line > 0 ? functionStart! : low;
+    const frame = frames.internAddress(origin, place | 0, () => frameOf().name);
+    return frames.internLine(frame, line);
   }
 
   /** @param binary is the same for a type and a mapping in `known` */

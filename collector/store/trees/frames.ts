@@ -27,7 +27,7 @@ export function locationFrames(
 ): Frame[] {
   const mapping = file?.filename ?? '';
   const kind = frameKind(location.frameType);
-  const line = lineOfPlace(location);
+  const line = lineOfPlace(Number(location.address), location.functionStart);
   const nameless = (): Frame => ({
     ...{ name: unnamed(location, mapping), file: '', mapping, kind },
     ...(line > 0 && { line }),
@@ -64,8 +64,8 @@ export const addressOf = ({ name, line = 1 }: Frame): number =>
   Number(name.slice(name.lastIndexOf('+0x') + 1)) + line - 1;
 
 /** Line of a frame without a name; 0 where no function is known that its address lies in. */
-export function lineOfPlace({ address, functionStart }: Pick<Location, 'address' | 'functionStart'>): number {
-  const line = functionStart === undefined ? 0 : Number(address) - functionStart + 1;
+export function lineOfPlace(address: number, functionStart = Number.POSITIVE_INFINITY): number {
+  const line = address - functionStart + 1;
   return line > 0 && line < MAX_LINES ? line : 0;
 }
 
@@ -78,6 +78,7 @@ function unnamed(location: Location, mapping: string): string {
   if (location.frameType === 'abort-marker') return '[stack incomplete]';
   const file = mapping.slice(mapping.lastIndexOf('/') + 1);
   if (location.address === 0n) return file === '' ? '[unknown]' : `[${file}]`;
-  const address = lineOfPlace(location) > 0 ? location.functionStart! : location.address;
-  return `${file === '' ? '[unknown]' : file}+0x${address.toString(16)}`;
+  const { address, functionStart } = location;
+  const place = lineOfPlace(Number(address), functionStart) > 0 ? functionStart! : address;
+  return `${file === '' ? '[unknown]' : file}+0x${place.toString(16)}`;
 }
