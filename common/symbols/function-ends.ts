@@ -1,6 +1,6 @@
 /**
- * Where functions begin and end, as call frame information has it: for symbols that have no size, and code without symbols. Each is looked up by itself, in
- * the table of .eh_frame_hdr where there is one; else the section is walked once.
+ * Where functions begin and end, as call frame information has it: for symbols that have no size, and code without symbols.
+ * Each is looked up by itself, in the table of .eh_frame_hdr where there is one; else the section is walked once.
  */
 
 import { OutOfBounds } from '../base/byte-source.ts';
@@ -124,10 +124,13 @@ function walk(elf: ElfFile, section: Section): FindFunction {
     }
   });
   found.sort((a, b) => a.start - b.start);
+  // kept as long as the file is open
+  const starts = Float64Array.from(found, ({ start }) => start);
+  const ends = Float64Array.from(found, ({ end }) => end);
   return finder(
     found.length,
-    (i) => found[i]!.start,
-    (i) => found[i]!.end,
+    (i) => starts[i]!,
+    (i) => ends[i],
   );
 }
 

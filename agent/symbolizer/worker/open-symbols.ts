@@ -1,7 +1,11 @@
 import { ElfError, type ElfFile } from '../../../common/elf/elf.ts';
 import { DEFAULT_LIMITS, type DwarfLimits, openDwarf } from '../../../common/symbols/dwarf/dwarf-source.ts';
 import { readSymbolTable } from '../../../common/symbols/elf-symbols.ts';
-import { type FunctionPlace, functionFinder } from '../../../common/symbols/function-ends.ts';
+import {
+  type FindFunction,
+  type FunctionPlace,
+  functionFinder,
+} from '../../../common/symbols/function-ends.ts';
 import { readGoSymbols } from '../../../common/symbols/go-pclntab.ts';
 import { readMiniDebugInfo } from '../../../common/symbols/mini-debug-info.ts';
 import { IN_MEMORY, nameless, type Scratch, scratchOf } from '../../../common/symbols/scratch.ts';
@@ -51,10 +55,13 @@ export async function openSymbols(
     limits: { ...base, decompressedBytes },
   });
   const fallback = sourceWithFallback(sources.filter((source) => source !== undefined));
-  const findFunction = functionFinder([elf]);
+  let find: FindFunction | undefined;
   let told = 0;
   return {
-    findFunction,
+    findFunction: (address) => {
+      find ??= functionFinder([elf]);
+      return find(address);
+    },
     lookup: (address, range) => fallback.lookup(address, range),
     get byteLength() {
       return fallback.byteLength;

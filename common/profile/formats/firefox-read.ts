@@ -171,7 +171,7 @@ class ThreadReader {
       return {
         // what has no name is written as where it is
         name: place === undefined ? name : '',
-        ...(place !== undefined && place !== BigInt(address) && { functionStart: Number(place) }),
+        ...(place !== undefined && place !== address && { functionStart: place }),
         file: this.#fileOf(funcs, Number(func)),
         ...{ line: natural(lines[i]), column: natural(columns[i]), address: BigInt(address) },
         frameType: kinds[Number(categories[i] ?? -1)] ?? 'native',

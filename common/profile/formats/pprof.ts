@@ -461,8 +461,7 @@ class PprofReader {
     if (line.length !== 1 || Number(line[0]!.line) !== 0) return undefined;
     const func = this.#profile.functions[this.#functions.get(Number(line[0]!.functionId)) ?? 0]!;
     if (func.filename !== '') return undefined;
-    const start = placeInName(func.name, this.#profile.mappings[mapping]!.filename);
-    return start === undefined ? undefined : Number(start);
+    return placeInName(func.name, this.#profile.mappings[mapping]!.filename);
   }
 
   #frameType({ mappingId, line }: Pprof['location'][number]): FrameType {

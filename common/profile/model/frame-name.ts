@@ -19,11 +19,10 @@ export const placeName = (file: string, address: bigint | number): string =>
   `${baseName(file) || '[unknown]'}+0x${address.toString(16)}`;
 
 /** The address in what {@link placeName} made for code of the file; undefined where it is a name. */
-export function placeInName(name: string, file: string): bigint | undefined {
-  const digits =
-    file !== '' && name.startsWith(placeName(file, 0n).slice(0, -1)) ? name.split('+0x').at(-1)! : '';
-  return /^[0-9a-f]{1,13}$/.test(digits) && name === placeName(file, BigInt(`0x${digits}`))
-    ? BigInt(`0x${digits}`)
+export function placeInName(name: string, file: string): number | undefined {
+  const address = Number.parseInt(/\+0x([0-9a-f]{1,14})$/.exec(name)?.[1] ?? '', 16);
+  return file !== '' && Number.isSafeInteger(address) && name === placeName(file, address)
+    ? address
     : undefined;
 }
 
