@@ -23,9 +23,10 @@ function frameOf(
   return frames.find(process, u32Pairs, AT) ?? frames.add(process, u32Pairs, AT, name());
 }
 
-/** Lines of one frame that is asked for six times, where naming it says these, and how often it was named. */
+/** Lines of one frame that is asked for six times, half a second apart, where naming it says these; how often it was named. */
 function linesOf(...answers: number[]): { lines: number[]; names: number } {
-  const frames = new InterpretedFrames();
+  let nowMs = 0;
+  const frames = new InterpretedFrames({}, () => (nowMs += 500));
   let names = 0;
   const name = (): NamedRuntimeFrame => at(answers[Math.min(names++, answers.length - 1)]!);
   const lines = Array.from({ length: 6 }, () => frameOf(frames, name).lines[0]!.line);
@@ -40,6 +41,19 @@ describe('a frame of a runtime', () => {
   it('is named again where its place could not be read', () => {
     expect(linesOf(0, 12)).toEqual({ lines: [0, 12, 12, 12, 12, 12], names: 2 });
     expect(linesOf(0, 0, 12)).toEqual({ lines: [0, 0, 12, 12, 12, 12], names: 3 });
+  });
+
+  it('is not named again at once, and may be another one until then', () => {
+    let nowMs = 0;
+    const frames = new InterpretedFrames({}, () => nowMs);
+    const see = (line: number) => [
+      frameOf(frames, () => at(line)).lines[0]!.line,
+      frames.isForNow(PROCESS, U32_PAIRS, AT),
+    ];
+    for (let i = 0; i < 5; i++) expect(see(0)).toEqual([0, true]);
+    nowMs = 300;
+    expect(see(12)).toEqual([12, false]);
+    expect(see(13)).toEqual([12, false]);
   });
 
   it('is left alone where it has none', () => {
@@ -59,13 +73,15 @@ describe('a frame of a runtime', () => {
   });
 
   it('is named as often as it takes while its process does not answer', () => {
-    const frames = new InterpretedFrames();
+    let nowMs = 0;
+    const frames = new InterpretedFrames({}, () => nowMs);
     const late = (line: number) => ({ ...at(line), isForNow: true });
-    const seen = [late(0), late(0), late(0), late(0), at(0), at(12), at(13)].map((named) => {
+    const seen = [late(0), late(0), late(0), late(0), at(0), at(12), at(13)].map((named, i) => {
+      nowMs = i < 5 ? 0 : 500;
       const { line } = frameOf(frames, () => named).lines[0]!;
       return [line, frames.isForNow(PROCESS, U32_PAIRS, AT)];
     });
-    expect(seen).toEqual([...Array(4).fill([0, true]), [0, false], [12, false], [12, false]]);
+    expect(seen).toEqual([...Array(4).fill([0, true]), [0, true], [12, false], [12, false]]);
   });
 
   it('has a name once its process answers, if it has no line', () => {

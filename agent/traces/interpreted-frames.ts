@@ -24,6 +24,8 @@ interface IdentityNode {
   frame: Frame;
   /** How often it is named again: its process may have moved what says where it is at that very moment. */
   triesLeft: number;
+  /** Not before: what moves takes a while. In milliseconds of the clock. */
+  nextTryMs: number;
   /** See {@link NamedRuntimeFrame}: that was not a try. */
   isForNow: boolean;
   /** Another one of the same hash. */
@@ -50,6 +52,7 @@ interface ContentNode {
 
 /** Tries to name a frame without a line; some never have one. */
 const TRIES = 2;
+const RETRY_AFTER_MS = 250;
 
 /** Shared: of frames that have none. */
 export const NO_MAPPING: Mapping = emptyMapping();
@@ -72,12 +75,14 @@ export class InterpretedFrames {
   #lastExecution = 0;
   #byIdentity = new Map<number, IdentityNode>();
   #byContent = new Map<number, ContentNode>();
-  /** Frames that are for now. */
-  #forNow = 0;
+  readonly #now: () => number;
+  /** Frames that may be other ones soon. */
+  #unsettled = 0;
   #size = 0;
 
-  constructor(places: PlaceSources = {}) {
+  constructor(places: PlaceSources = {}, now = (): number => performance.now()) {
     this.#places = places;
+    this.#now = now;
   }
 
   /**
@@ -86,20 +91,20 @@ export class InterpretedFrames {
    */
   find(process: ProcessIdentity, u32Pairs: Uint32Array, at: number): Frame | undefined {
     const node = this.#nodeOf(process, u32Pairs, at);
-    return node && node.triesLeft === 0 ? node.frame : undefined;
+    return node && (node.triesLeft === 0 || this.#now() < node.nextTryMs) ? node.frame : undefined;
   }
 
   /** Adds a frame that {@link find} did not find; a known frame stays as it was if no more is known now. */
   add(process: ProcessIdentity, u32Pairs: Uint32Array, at: number, named: NamedRuntimeFrame): Frame {
     const known = this.#nodeOf(process, u32Pairs, at);
     if (!known) return this.#newNode(process, u32Pairs, at, named).frame;
-    if (named.isForNow) return known.frame;
-    known.triesLeft--;
+    if (named.isForNow || known.triesLeft === 0) return known.frame;
     const hasPlaces = named.lines.every(isPlaced);
-    if (hasPlaces) known.triesLeft = 0;
+    known.triesLeft = hasPlaces ? 0 : known.triesLeft - 1;
+    known.nextTryMs = this.#now() + RETRY_AFTER_MS;
     if (hasPlaces || known.isForNow) known.frame = this.#intern(process, named);
-    if (known.isForNow) this.#forNow--;
     known.isForNow = false;
+    if (known.triesLeft === 0) this.#unsettled--;
     return known.frame;
   }
 
@@ -110,7 +115,7 @@ export class InterpretedFrames {
 
   /** May the frame of those words be another one soon? */
   isForNow(process: ProcessIdentity, u32Pairs: Uint32Array, at: number): boolean {
-    return this.#forNow > 0 && (this.#nodeOf(process, u32Pairs, at)?.isForNow ?? false);
+    return this.#unsettled > 0 && (this.#nodeOf(process, u32Pairs, at)?.triesLeft ?? 0) > 0;
   }
 
   #nodeOf(process: ProcessIdentity, u32Pairs: Uint32Array, at: number): IdentityNode | undefined {
@@ -139,6 +144,7 @@ export class InterpretedFrames {
   ): IdentityNode {
     const execution = this.#executionOf(process);
     const hash = hashOfWords(execution, u32Pairs, at);
+    const isForNow = named.isForNow ?? false;
     const node = {
       execution,
       // signed: V8 makes an object of a larger number
@@ -147,13 +153,14 @@ export class InterpretedFrames {
       low: u32Pairs[at + 2]! | 0,
       high: u32Pairs[at + 3]! | 0,
       frame: this.#intern(process, named),
-      triesLeft: named.lines.every(isPlaced) ? 0 : TRIES,
-      isForNow: named.isForNow ?? false,
+      triesLeft: !isForNow && named.lines.every(isPlaced) ? 0 : TRIES,
+      nextTryMs: isForNow ? 0 : this.#now() + RETRY_AFTER_MS,
+      isForNow,
       next: this.#byIdentity.get(hash),
     };
     this.#byIdentity.set(hash, node);
     this.#size++;
-    if (node.isForNow) this.#forNow++;
+    if (node.triesLeft > 0) this.#unsettled++;
     return node;
   }
 
@@ -161,7 +168,7 @@ export class InterpretedFrames {
     this.#executions = new Map();
     this.#byIdentity = new Map();
     this.#byContent = new Map();
-    this.#forNow = 0;
+    this.#unsettled = 0;
     this.#size = 0;
   }
 

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { type TraceId, toPid } from '../../common/base/brand.ts';
 import { emptyMapping } from '../../common/profile/model/profile.ts';
 import { JitFrames } from '../jit/jit-frames.ts';
@@ -124,6 +124,23 @@ test('a trace is named again as long as its process does not answer', async () =
   answers = true;
   expect(await machine.namesOf(id)).toEqual([['js1']]);
   answers = false;
+  expect(await machine.namesOf(id)).toEqual([['js1']]);
+});
+
+test('a trace whose line could not be read is named again a little later, though all its samples are seen at once', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  let isMoving = true;
+  const line = { name: 'moving', file: '', line: 0, column: 0, startLine: 0 };
+  const machine = new Machine(undefined, {
+    ...runtimes,
+    name: (frame) =>
+      isMoving ? { frameType: 'v8js', linesFrom: 'source-map', lines: [line] } : runtimes.name(frame),
+  });
+  const id = machine.add([word(FrameKind.V8, 1n), 1n]);
+  for (let i = 0; i < 4; i++) expect(await machine.namesOf(id)).toEqual([['moving']]);
+  isMoving = false;
+  vi.advanceTimersByTime(1000);
   expect(await machine.namesOf(id)).toEqual([['js1']]);
 });
 
