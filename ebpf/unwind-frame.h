@@ -66,7 +66,7 @@ static __always_inline int step_frame_pointer(struct ef_scratch *s, u32 marker_i
 		return cut(s, marker_if_not);
 	if (USER_READ(saved, 16, s->state.fp))
 		return cut_unread(s, s->state.fp, marker_if_not);
-	if (!saved[1] && (saved[0] || marker_if_not == EF_MARKER_PENDING))
+	if (!CODE_ADDRESS(saved[1]) && (saved[0] || marker_if_not == EF_MARKER_PENDING))
 		return cut(s, marker_if_not);
 	s->state.sp = s->state.fp + 16;
 	s->state.fp = saved[0];

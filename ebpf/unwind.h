@@ -57,8 +57,9 @@ __noinline int unwind_step(void)
 	int result = s->returned_to ? step_return(s) : step_from(s, slot);
 	s->is_leaf = s->found_all;
 	s->knows_callee_saved = s->found_callee_saved;
-	/* a chain that ends in 0 is how _start and clone begin where they have no unwind information */
-	return result == STEP_NEXT && s->state.pc ? STEP_NEXT : STEP_DONE;
+	/* a chain that ends in 0 is how _start and clone begin where they have no unwind information; what they call may
+	 * have signed it */
+	return result == STEP_NEXT && CODE_ADDRESS(s->state.pc) ? STEP_NEXT : STEP_DONE;
 }
 
 /* Counter of the way in which a user stack ended, in the order of enum ef_marker. */

@@ -202,6 +202,9 @@ function judge(ours: OurRule, id: number, expected: ReadelfRule | undefined): Ve
   if (ours.kind === 'stop') return 'readelf has a rule';
   const [fp, sp] = isX86 ? ['rbp', 'rsp'] : ['x29', 'sp'];
   const text = `readelf says ${cfa} ${fp}=${registers.get(fp)} ra=${ra}`;
+  // glibc's trampoline: agent/stack-deltas/rules/cfi-state.ts
+  if (!isX86 && ra === 'c+8' && ours.ra === 'cfa-8' && ours.fp === 'same')
+    return "~the PLT's pair is counted";
   const savedSp = registers.get(sp) ?? 'u';
   if (savedSp !== 'u' && savedSp !== 's')
     return ours.kind === 'invalid' ? '?the stack pointer is not the CFA' : text;

@@ -33,6 +33,8 @@ export class Recording {
   readonly profiles: Profile[] = [];
   readonly warnings: string[] = [];
   #controller: Controller | undefined;
+  /** Of profiles that came: who waits looks at all of them again and again. */
+  readonly #stacks = new WeakMap<Profile, Stack[]>();
 
   static async start(options: Partial<ControllerOptions> = {}): Promise<Recording> {
     const recording = new Recording();
@@ -56,9 +58,16 @@ export class Recording {
   }
 
   stacks(pid?: Pid | number): Stack[] {
-    return this.profiles
-      .flatMap((profile) => stacksOf(profile))
-      .filter((s) => pid === undefined || s.pid === pid);
+    const stacks = this.profiles.flatMap((profile) => this.#stacksOf(profile));
+    return pid === undefined ? stacks : stacks.filter((stack) => stack.pid === pid);
+  }
+
+  #stacksOf(profile: Profile): Stack[] {
+    const known = this.#stacks.get(profile);
+    if (known) return known;
+    const stacks = stacksOf(profile);
+    this.#stacks.set(profile, stacks);
+    return stacks;
   }
 
   /** Waits until `condition` holds, looking whenever a profile may have come; fails after `timeoutMs`. */

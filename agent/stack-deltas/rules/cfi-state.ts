@@ -52,6 +52,14 @@ export const newUnsupportedCfi = (): UnsupportedCfi => ({
   offsetRange: 0,
 });
 
+/**
+ * What the PLT of arm64 has pushed where a function is looked up at its first call: x16 and x30. The unwind information of
+ * glibc's `_dl_runtime_resolve` says that x30 lies there, 8 bytes above a CFA that it takes for the stack pointer at its own
+ * entry, as if the caller had none of it: sysdeps/aarch64/dl-trampoline.S, up to 2.41 at least.
+ */
+const PLT_PAIR_BYTES = 16;
+const PLT_LINK_AT = 8;
+
 const fits16 = (offset: number): boolean => offset >= -32768 && offset <= 32767;
 const fits32 = (offset: number): boolean => offset >= -0x8000_0000 && offset <= 0x7fff_ffff;
 /** Highest general register: the unwinder keeps them all for the leaf frame. */
@@ -168,7 +176,18 @@ export class CfiState {
       out.fpKind = ValueKind.UNDEFINED;
       out.fpOffset = 0;
     }
+    if (!isX86 && this.#isBehindPltPair()) {
+      out.cfaOffset += PLT_PAIR_BYTES;
+      out.raOffset -= PLT_PAIR_BYTES;
+    }
     return out;
+  }
+
+  #isBehindPltPair(): boolean {
+    const isFromSp = this.cfaKind === RuleKind.CFA && this.cfaReg === REGISTERS.aarch64.sp;
+    const isLinkAbove = this.raKind === ValueKind.CFA && this.raOffset === PLT_LINK_AT;
+    // who keeps x29, too, has room of the caller's for both (libffi)
+    return isFromSp && isLinkAbove && this.fpKind === ValueKind.SAME;
   }
 
   /** The caller's program counter is where the kernel puts that of the code that a signal interrupts. */

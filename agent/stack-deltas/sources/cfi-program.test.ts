@@ -83,6 +83,18 @@ describe('call frame instructions', () => {
     expect(rowsOf(far)[1]).toBe('0x1010 rsp+16 same cfa-8');
   });
 
+  it('count the pair that the PLT has pushed, which glibc leaves out where arm64 looks functions up', () => {
+    const entry = { ra: 30, program: [0x0c, 31, 0] };
+    // offset_extended_sf x30: CFA + 8; behind an instruction that makes room
+    const program = [0x11, 30, 0x7f, 0x44, 0x0e, 0xd0, 1];
+    expect(rowsOf(program, entry, 183)).toEqual(['0x1000 sp+16 same cfa-8', '0x1004 sp+224 same cfa-8', END]);
+    // the caller's x29 is there, too: libffi's, as it says
+    expect(rowsOf([0x11, 29, 0, ...program.slice(0, 3)], entry, 183)).toEqual([
+      '0x1000 sp+0 cfa+0 cfa+8',
+      END,
+    ]);
+  });
+
   it('set_loc is an address in the encoding of the FDE', () => {
     const program = op()
       .u8(0x01)

@@ -19,7 +19,7 @@ import type { PackedTable } from './pack.ts';
 
 export type CachedTable = { kind: 'found'; unwind: UnwindTable } | { kind: 'missing' } | { kind: 'damaged' };
 
-const FORMAT = 'everyframe-table 9';
+const FORMAT = 'everyframe-table 10';
 const ENDING = '.table';
 const NUMBERS = ['firstPage', 'pageCount', 'rulesAt', 'rowsAt', 'rowCount', 'ruleCount'] as const;
 const NUMBER_BYTES = 4 * (NUMBERS.length + 1);
