@@ -60,7 +60,7 @@ const GROUPS: Readonly<Record<string, Group>> = {
   },
   contexts: { packages: COMPILER, tests: ['process-context', 'thread-context'] },
   native: {
-    packages: COMPILER,
+    packages: [...COMPILER, 'g++', 'musl-tools', 'python3', 'util-linux'],
     tests: ['unwind', 'unwind-undescribed', 'stack-pages', 'kernel-names', 'jit'],
   },
 };
