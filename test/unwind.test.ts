@@ -52,7 +52,8 @@ const place = (name: string, isWhole: (stack: Stack) => boolean): Program => ({
 const inSigreturn = (stack: Stack): boolean => countOf(stack, /rt_sigreturn.*_\[k\]$/) > 0;
 /** The kernel puts registers in place or back, one by one: some are those of the handler, some are not. */
 const changesRegisters = (stack: Stack): boolean =>
-  countOf(stack, /^(restore_sigcontext|\w*setup_rt_frame|arch_do_signal_or_restart)_\[k\]$/) > 0;
+  countOf(stack, /^(restore_sig(context|frame)|\w*setup_rt_frame|(arch_)?do_signal(_or_restart)?)_\[k\]$/) >
+  0;
 /** Behind the last instruction of what a handler returns to, another function may begin: so it is in musl. */
 const signals = (title: string, tool: string, rootName: string, ...flags: string[]): Program => ({
   title: `the system call that ends a signal, ${title}`,
