@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <vector>
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -53,11 +54,23 @@ void ReleaseFreeMemory(const Napi::CallbackInfo&) {
 #endif
 }
 
+// What the last look found droppable. A worker, which is confined after its first look, can't look again; it loads no
+// library from then on, so that nothing else comes to lie there.
+std::vector<Mapping>& KnownCode() {
+  static std::vector<Mapping> known;
+  return known;
+}
+
 // Unmaps the pages of executables that this process only reads: those that starting needed and nothing since. The
-// others are mapped again when they are touched, 16 at a time. Returns how many bytes were unmapped.
+// others are mapped again when they are touched, 16 at a time. Returns how many bytes were unmapped; 0 where that can't
+// be known.
 Napi::Value ReleaseCode(const Napi::CallbackInfo& info) {
   std::unique_ptr<FILE, int (*)(FILE*)> smaps(fopen("/proc/self/smaps", "re"), fclose);
-  if (!smaps) return Napi::Number::New(info.Env(), 0);
+  if (!smaps) {
+    for (const Mapping& mapping : KnownCode()) Drop(mapping);
+    return Napi::Number::New(info.Env(), 0);
+  }
+  KnownCode().clear();
   char line[4352];
   Mapping mapping;
   uint64_t dropped_kib = 0;
@@ -67,6 +80,7 @@ Napi::Value ReleaseCode(const Napi::CallbackInfo& info) {
     int fields = sscanf(line, "%lx-%lx %4s %*x %*x:%*x %*u %c", &start, &end, rights, &path);
     if (fields >= 3) {
       dropped_kib += Drop(mapping);
+      if (IsDroppable(mapping)) KnownCode().push_back(mapping);
       mapping = {.start = start, .end = end, .is_of_file = fields == 4 && path == '/', .is_writable = rights[1] == 'w'};
     } else if (sscanf(line, "Rss: %lu", &kib) == 1) {
       mapping.resident_kib = kib;

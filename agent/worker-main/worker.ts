@@ -36,6 +36,10 @@ const loaders: Record<WorkKind, (data: WorkerData) => Promise<WorkHandler>> = {
     (await import('../thread-contexts/variable-requests.ts')).createVariableHandler(),
   'own-code': async () => (await import('./own-code.ts')).createCodeHandler(),
 };
+/** Since the last answer; most work comes in bursts. */
+const IDLE_MS = 2000;
+/** Between two times: a worker that has something to do every few seconds keeps what that takes. */
+const GIVE_BACK_EVERY_MS = 10_000;
 const handlers = new Map<WorkKind, WorkHandler>();
 const native = loadAddon();
 let data: WorkerData;
@@ -55,6 +59,21 @@ function begin({ data: given }: WorkerBegin): void {
   // what starting needed and nothing since; from then on it can't know what is mapped
   native.releaseCode();
   native.confine();
+}
+
+let idle: NodeJS.Timeout | undefined;
+let gaveBackAtMs = Number.NEGATIVE_INFINITY;
+
+/** What a burst of work has left, as the code that it ran: idle workers live on for up to a minute and a half. */
+function giveBackWhenIdle(): void {
+  idle = idle?.refresh() ?? setTimeout(giveBack, IDLE_MS).unref();
+}
+
+function giveBack(): void {
+  if (performance.now() - gaveBackAtMs < GIVE_BACK_EVERY_MS) return;
+  gaveBackAtMs = performance.now();
+  native.releaseFreeMemory();
+  native.releaseCode();
 }
 
 async function handlerOf(kind: WorkKind): Promise<WorkHandler> {
@@ -88,6 +107,7 @@ async function answer({ id, kind, request, descriptors }: WorkerRequest): Promis
     for (const fd of fds) closeSync(fd);
   }
   collectDeadBuffers();
+  giveBackWhenIdle();
 }
 
 process.on('disconnect', () => process.exit(0));
