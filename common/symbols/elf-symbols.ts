@@ -6,7 +6,7 @@
 import { OutOfBounds } from '../base/byte-source.ts';
 import { ElfError, type ElfFile, type Section, SHF_EXECINSTR, SHT_DYNSYM, SHT_SYMTAB } from '../elf/elf.ts';
 import { findCodeRange, readCodeRanges } from './code-ranges.ts';
-import { type FindFunction, functionFinder } from './function-ends.ts';
+import { type FindFunction, functionFinder } from './function-bounds.ts';
 import { BIND_GLOBAL, BIND_LOCAL, BIND_WEAK } from './name-column.ts';
 import { addPltSymbols } from './plt-symbols.ts';
 import { IN_MEMORY, type Scratch } from './scratch.ts';

@@ -1,6 +1,6 @@
 /** Packages of another release or architecture, unpacked into a cache directory without being installed. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { userCacheDirectory } from '../../agent/files/cache-directory.ts';
 
@@ -38,7 +38,7 @@ function findMirror(): string {
 const listFolder = (path: string): string[] =>
   existsSync(path) ? readdirSync(path).map((name) => join(path, name)) : [];
 
-/** Unpacks PACKAGES and all that they depend on, as far as the suite has it; what is there is kept. The folder. */
+/** Unpacks PACKAGES and all that they depend on, as far as the suite has it; what is there is kept. The folder. Throws where one can't be had. */
 export function unpackPackages(suite: string, architecture: Architecture): string {
   const root = join(cacheRoot(), `${suite}-${architecture}`);
   const [state, files] = [join(root, 'state'), join(root, 'files')];
@@ -47,18 +47,36 @@ export function unpackPackages(suite: string, architecture: Architecture): strin
   const apt = aptFor(state, suite, architecture);
   if (listFolder(join(state, 'lists')).length < 2) apt('apt-get', '-qq', 'update');
   const missing = withDependencies(apt, architecture).filter((name) => !existsSync(join(files, name)));
+  const failures: string[] = [];
   for (const name of missing) {
     try {
-      apt('apt-get', '-qq', 'download', name);
-      const archive = readdirSync(state).find((file) => file.endsWith('.deb'));
-      if (!archive) continue;
-      execFileSync('dpkg-deb', ['-x', join(state, archive), join(files, name)]);
-      rmSync(join(state, archive));
+      unpack(apt, name, state, join(files, name));
     } catch (error) {
-      console.error(`${suite} ${architecture} ${name}: ${(error as Error).message.split('\n')[0]}`);
+      failures.push(`${name}: ${(error as Error).message.split('\n')[0]}`);
     }
   }
+  if (failures.length > 0)
+    throw new Error(
+      `${failures.length} of ${missing.length} packages of ${suite} ${architecture} can't be unpacked, as ${failures[0]}; ` +
+        `look for room below ${root}, or remove ${join(state, 'lists')}, which may be old`,
+    );
   return files;
+}
+
+/** Whole or not at all: a part would pass for what the package has. */
+function unpack(apt: Apt, name: string, downloads: string, into: string): void {
+  const isArchive = (file: string): boolean => file.endsWith('.deb');
+  for (const left of readdirSync(downloads).filter(isArchive)) rmSync(join(downloads, left));
+  apt('apt-get', '-qq', 'download', name);
+  const archive = readdirSync(downloads).find(isArchive);
+  if (!archive) throw new Error('apt-get has downloaded nothing');
+  try {
+    execFileSync('dpkg-deb', ['-x', join(downloads, archive), `${into}.part`]);
+    renameSync(`${into}.part`, into);
+  } finally {
+    rmSync(`${into}.part`, { recursive: true, force: true });
+    rmSync(join(downloads, archive));
+  }
 }
 
 type Apt = (tool: string, ...args: string[]) => string;

@@ -5,7 +5,7 @@ import {
   type FindFunction,
   type FunctionPlace,
   functionFinder,
-} from '../../../common/symbols/function-ends.ts';
+} from '../../../common/symbols/function-bounds.ts';
 import { readGoSymbols } from '../../../common/symbols/go-pclntab.ts';
 import { readMiniDebugInfo } from '../../../common/symbols/mini-debug-info.ts';
 import { IN_MEMORY, nameless, type Scratch, scratchOf } from '../../../common/symbols/scratch.ts';

@@ -242,6 +242,22 @@ export const APPS: readonly App[] = [
       inPackages('mojolicious', ['libmojolicious-perl'], [['/usr/bin/hypnotoad', '-f', '/tmp/app/shop.pl']]),
   },
   {
+    ...{ name: 'nginx-lua', title: "nginx with OpenResty's Lua", source: 'shop.lua', frameType: 'luajit' },
+    own: [
+      ['price', /sum|for|function/],
+      ['orders', /price|format/],
+      ['answer', /orders|say|function/],
+    ],
+    outer: ['ngx_http_lua_run_thread', 'ngx_process_events_and_timers', 'main', '_start'],
+    pictureFrom: 'ngx_http_lua_run_thread',
+    prepare: () =>
+      inPackages(
+        'nginx-lua',
+        ['nginx', 'libnginx-mod-http-lua'],
+        [['/usr/sbin/nginx', '-c', '/tmp/app/nginx.conf']],
+      ),
+  },
+  {
     ...{ name: 'dotnet', title: ".NET's HttpListener", source: 'shop.cs', frameType: 'dotnet' },
     own: [
       ['Shop.Price.Of', /sum|for/],

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bufferSource } from '../base/byte-source.ts';
 import { type ElfFile, parseElf } from '../elf/elf.ts';
 import { readSymbolTable } from './elf-symbols.ts';
-import { functionFinder } from './function-ends.ts';
+import { functionFinder } from './function-bounds.ts';
 
 /** Assembly as it is written by hand, in turns with code that loses its names when the file is stripped. */
 const code = (sections: string): string => `
@@ -33,7 +33,7 @@ hidden_three: nop; ret
 
 let directory = '';
 beforeAll(() => {
-  directory = mkdtempSync(join(tmpdir(), 'function-ends-'));
+  directory = mkdtempSync(join(tmpdir(), 'function-bounds-'));
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
