@@ -6,16 +6,27 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, openSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { FrameType } from '../../common/profile/model/profile.ts';
 import { decodeOtlp } from '../../common/profile/otlp/otlp-decode.ts';
 import { ScriptedReceiver } from '../fixtures/scripted-receiver.ts';
 import { all, deviation, SHARE, type Span, type Split, shareOf, Windows } from '../runtimes/known-split.ts';
+import { SPLIT_CASES, type SplitCase } from '../runtimes/split-cases.ts';
 import { ROOT, unpackPeer } from './measure.ts';
-import { type SplitProgram, splitPrograms } from './split-programs.ts';
+
+export type RuntimeName = keyof typeof SPLIT_CASES;
+
+/** One shape of a program. */
+interface SplitProgram {
+  title: string;
+  command: readonly string[];
+  environment?: Readonly<Record<string, string>>;
+  frameType: FrameType;
+}
 
 interface Running extends SplitProgram {
   child: ChildProcess;
@@ -145,21 +156,42 @@ class Observed {
 const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean =>
   exitCode !== null || signalCode !== null;
 
-/** `peers`: directory with `ebpf-profiler.xz`. `seconds`: whole windows of 5. Throws where we have no samples. */
-export async function compareSplits(peers: string, seconds: number): Promise<SplitRow[]> {
+/**
+ * The rows of each build in turn. `peers`: directory with `ebpf-profiler`, or that packed by xz. `seconds`: whole windows of 5.
+ * Throws where we have no samples.
+ */
+export async function* compareSplits(
+  runtimes: readonly RuntimeName[],
+  peers: string,
+  seconds: number,
+): AsyncGenerator<SplitRow[]> {
   // before other work of the machine: this is about what agents see, not about who gets a CPU
   setPriority(-20);
   const directory = mkdtempSync(join(tmpdir(), 'everyframe-split-'));
-  const reference = unpackPeer(`${peers}/ebpf-profiler.xz`, join(directory, 'ebpf-profiler'));
-  const rows: SplitRow[] = [];
-  for (const group of splitPrograms(directory))
-    rows.push(...(await compareGroup(group, { directory, reference, seconds })));
-  const unseen = rows.filter(({ ours }) => all(ours.sum) === 0).map(({ title }) => title);
-  if (unseen.length > 0)
-    throw new Error(`no samples of ${unseen.join(', ')}: ${directory} has the agents' logs`);
+  const unpacked = `${peers}/ebpf-profiler`;
+  const reference = existsSync(unpacked)
+    ? unpacked
+    : unpackPeer(`${unpacked}.xz`, join(directory, 'ebpf-profiler'));
+  for (const runtime of runtimes)
+    for (const build of SPLIT_CASES[runtime]()) {
+      const rows = await compareGroup(programsOf(build), { directory, reference, seconds });
+      const unseen = rows.filter(({ ours }) => all(ours.sum) === 0).map(({ title }) => title);
+      if (unseen.length > 0)
+        throw new Error(`no samples of ${unseen.join(', ')}: ${directory} has the agents' logs`);
+      yield rows;
+    }
   rmSync(directory, { recursive: true, force: true });
-  return rows;
 }
+
+export const isRuntimeName = (name: string): name is RuntimeName => Object.hasOwn(SPLIT_CASES, name);
+export const RUNTIME_NAMES = Object.keys(SPLIT_CASES) as RuntimeName[];
+
+/** Those of a group run at once. */
+const programsOf = ({ title, command, shapes, environment = {}, frameType }: SplitCase): SplitProgram[] =>
+  shapes.map((shape) => ({
+    ...{ title: `${title}: ${shape}`, environment, frameType },
+    command: [...command, shape],
+  }));
 
 /** `directory` is kept where something fails: it holds what the agents said. */
 async function compareGroup(
@@ -227,15 +259,20 @@ function describeWindow(split: Split | undefined): string {
   return isOff ? `**${text}**` : text;
 }
 
-export function describeSplits(rows: SplitRow[]): string {
+/** Rows of `old`, a table, stay where they are not among these; new ones come last. */
+export function describeSplits(rows: readonly SplitRow[], old: string): string {
   const show = ({ samples, sum, windows }: Seen): string => {
     if (all(sum) === 0) return ` ${samples} | 0 | – | –`;
     const share = (shareOf(sum) * 100).toFixed(1);
     return ` ${samples} | ${all(sum)} | ${share} | ${windows.map(describeWindow).join(' ')}`;
   };
+  const known = old.split('\n').filter((line) => /^\| .*: /.test(line) && !line.startsWith('| program |'));
+  const lines = new Map(known.map((line) => [line.split(' |')[0]!.slice(2), line]));
+  for (const { title, reference, ours } of rows)
+    lines.set(title, `| ${title} |${show(reference)} |${show(ours)} |`);
   return [
     '| program | reference: samples | with a() or b() | % in a() | by windows of 5 s | everyframe: samples | with a() or b() | % in a() | by windows of 5 s |',
     '|---|--:|--:|--:|---|--:|--:|--:|---|',
-    ...rows.map(({ title, reference, ours }) => `| ${title} |${show(reference)} |${show(ours)} |`),
+    ...lines.values(),
   ].join('\n');
 }

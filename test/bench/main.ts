@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- --rounds 3 --seconds 30 --only side-by-side|curves|start]`: renews its tables in docs/benchmarks.md. Needs root,
  * gcc, bpftool and a quiet machine; takes most of an hour. `--only runtimes --seconds 5` writes
- * docs/interpreters/cost.md in five minutes, `--only split --seconds 35` docs/interpreters/known-split.md,
+ * docs/interpreters/cost.md in five minutes, `--only split --seconds 35 [ruby php …]` docs/interpreters/known-split.md (all builds of the tests with RUNTIMES=all),
  * `--only stacks --seconds 20` docs/comparison.md, `--only large --seconds 40` the row of large machines, and `--only first-stack` prints how soon a new process has its first stack with names.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { describeCurves, measureCurves } from './curves.ts';
 import { describeFirstStacks, measureFirstStacks } from './first-stack.ts';
-import { compareSplits, describeSplits, SPLIT_RATE } from './known-split.ts';
+import { compareSplits, describeSplits, isRuntimeName, RUNTIME_NAMES, SPLIT_RATE } from './known-split.ts';
 import { describeLargeMachine, measureLargeMachine } from './large-machine.ts';
 import { describeMachine, exitOnSignals, ROOT } from './measure.ts';
 import { describeRuntimes, measureRuntimes } from './runtimes.ts';
@@ -20,7 +20,8 @@ import { describeStarts, measureStarts } from './start.ts';
 /** Starts of each program. */
 const FIRST_STACKS = 12;
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     rounds: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '30' },
@@ -96,12 +97,20 @@ ${describeRuntimes(await measureRuntimes(seconds))}
   console.error('wrote docs/interpreters/cost.md');
 }
 
+/** Each build's rows as soon as they are there: all builds take hours. */
 async function writeSplits(): Promise<void> {
-  const table = describeSplits(await compareSplits(`${directory}/../peers`, seconds));
-  console.log(table);
-  const head = `One run: windows of ${seconds} s in all, ${SPLIT_RATE} Hz. ${machine}.`;
-  renew('table', `${head}\n\n${table}`, 'docs/interpreters/known-split.md');
-  console.error('wrote docs/interpreters/known-split.md');
+  const unknown = positionals.find((name) => !isRuntimeName(name));
+  if (unknown !== undefined)
+    throw new Error(`${unknown}: no programs of that runtime, choose from ${RUNTIME_NAMES.join(', ')}`);
+  const page = 'docs/interpreters/known-split.md';
+  const peers = process.env['EVERYFRAME_PEERS'] ?? `${directory}/../peers`;
+  const runtimes = positionals.length > 0 ? positionals.filter(isRuntimeName) : RUNTIME_NAMES;
+  const head = `Each build in one run: windows of ${seconds} s in all, ${SPLIT_RATE} Hz. ${machine}.`;
+  for await (const rows of compareSplits(runtimes, peers, seconds)) {
+    const table = describeSplits(rows, readFileSync(`${ROOT}${page}`, 'utf8'));
+    renew('table', `${head}\n\n${table}`, page);
+    console.error(`${page}: ${rows.map(({ title }) => title).join(', ')}`);
+  }
 }
 
 async function writeStarts(): Promise<void> {

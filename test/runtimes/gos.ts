@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { scratchFolder } from '../support/fixtures.ts';
 import { goEnvironment, hasToolchain, isGoRelease } from '../toolchains/go-releases.ts';
+import { FOLDER } from './folder.ts';
 import { isWholeMatrix } from './package-roots.ts';
 
 export interface Go {
@@ -42,7 +43,7 @@ function describeGo(tool: string): Go {
     compile(source, flags = []) {
       const name = [source, version, ...flags].join('').replaceAll(/[^\w.]/g, '-');
       const out = join(scratchFolder, name);
-      const path = join(import.meta.dirname, 'go', source);
+      const path = join(FOLDER, 'go', source);
       execFileSync('go', ['build', ...flags, '-o', out, path], { env, timeout: 600_000 });
       return out;
     },

@@ -5,8 +5,16 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { hasTool, scratchFolder } from '../support/fixtures.ts';
-import { describeInstallation } from './builds.ts';
-import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, originOf, ROOTS } from './package-roots.ts';
+import { FOLDER } from './folder.ts';
+import {
+  describeInstallation,
+  fetchPackages,
+  type Interpreter,
+  inRoot,
+  isWholeMatrix,
+  originOf,
+  ROOTS,
+} from './package-roots.ts';
 
 export interface Java extends Interpreter {
   title: string;
@@ -33,7 +41,7 @@ export function findJavas(): Java[] {
 
 /** Folder with the classes of test/runtimes/hotspot, which run on every version. */
 export function compileJava(): string {
-  const sources = join(import.meta.dirname, 'hotspot');
+  const sources = join(FOLDER, 'hotspot');
   const classes = join(scratchFolder, 'classes');
   const files = readdirSync(sources).map((name) => join(sources, name));
   const { status, stderr } = spawnSync('javac', ['--release', '8', '-d', classes, ...files], {

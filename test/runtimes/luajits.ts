@@ -3,8 +3,15 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
-import { describeInstallation } from './builds.ts';
-import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, originOf, ROOTS } from './package-roots.ts';
+import {
+  describeInstallation,
+  fetchPackages,
+  type Interpreter,
+  inRoot,
+  isWholeMatrix,
+  originOf,
+  ROOTS,
+} from './package-roots.ts';
 
 export interface Luajit extends Interpreter {
   title: string;

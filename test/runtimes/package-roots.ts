@@ -4,6 +4,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { hasTool } from '../support/fixtures.ts';
+import { FOLDER } from './folder.ts';
 
 export const ROOTS = process.env['EVERYFRAME_RUNTIMES'] ?? join(tmpdir(), 'everyframe-runtimes');
 
@@ -26,6 +27,14 @@ export function originOf(suite: string): string {
   return `${UBUNTU_SUITES.has(suite) ? 'Ubuntu' : 'Debian'} ${suite}`;
 }
 
+/** `Debian bookworm`, for what is installed here; `Debian bookworm, arm64`. */
+export function describeInstallation(): string {
+  const release = readFileSync('/etc/os-release', 'utf8');
+  const field = (name: string): string => new RegExp(`^${name}="?(.*?)"?$`, 'm').exec(release)?.[1] ?? '';
+  const origin = [field('NAME').split(' ')[0], field('VERSION_CODENAME')].filter((text) => text !== '');
+  return `${origin.join(' ')}${process.arch === 'x64' ? '' : `, ${process.arch}`}`;
+}
+
 /** Path of the folder; undefined, and a printed reason, where it can't be had. */
 export function fetchPackages(
   folder: string,
@@ -36,7 +45,7 @@ export function fetchPackages(
     console.log(`skipped: no apt-get to download ${packages.join(', ')} of ${suite} with`);
     return undefined;
   }
-  const script = join(import.meta.dirname, 'fetch-packages.sh');
+  const script = join(FOLDER, 'fetch-packages.sh');
   const { status, stderr } = spawnSync(script, [folder, suite, ...packages], { encoding: 'utf8' });
   if (status === 0) return join(folder, suite);
   console.log(`skipped: ${suite} could not be downloaded: ${stderr.trim().split('\n').at(-1)}`);

@@ -4,8 +4,16 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
-import { describeInstallation } from './builds.ts';
-import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, originOf, ROOTS } from './package-roots.ts';
+import { FOLDER } from './folder.ts';
+import {
+  describeInstallation,
+  fetchPackages,
+  type Interpreter,
+  inRoot,
+  isWholeMatrix,
+  originOf,
+  ROOTS,
+} from './package-roots.ts';
 
 export interface Perl extends Interpreter {
   title: string;
@@ -53,7 +61,7 @@ function debugPerl(suite: string): Perl[] {
 
 function buildPerl({ version, variant }: typeof SOURCE): Perl[] {
   const folder = join(ROOTS, 'perl');
-  const script = join(import.meta.dirname, 'build-perl.sh');
+  const script = join(FOLDER, 'build-perl.sh');
   const { status, stderr } = spawnSync(script, [folder, version, variant], { encoding: 'utf8' });
   if (status === 0)
     return [describePerl('from source', inPlace(join(folder, `${version}-${variant}`, 'bin/perl')), variant)];

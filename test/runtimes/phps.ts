@@ -6,8 +6,16 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
-import { describeInstallation } from './builds.ts';
-import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, originOf, ROOTS } from './package-roots.ts';
+import { FOLDER } from './folder.ts';
+import {
+  describeInstallation,
+  fetchPackages,
+  type Interpreter,
+  inRoot,
+  isWholeMatrix,
+  originOf,
+  ROOTS,
+} from './package-roots.ts';
 
 export interface Php extends Interpreter {
   title: string;
@@ -63,7 +71,7 @@ function builtPhps(): Php[] {
 
 function buildPhp(version: string): Php[] {
   const folder = join(ROOTS, 'php-zts');
-  const script = join(import.meta.dirname, 'build-php.sh');
+  const script = join(FOLDER, 'build-php.sh');
   const { status, stderr } = spawnSync(script, [folder, version], { encoding: 'utf8' });
   const prefix = join(folder, version);
   if (status === 0) return describePhp('from source', inPlace(join(prefix, 'bin/php')), prefix);

@@ -4,8 +4,16 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
-import { describeInstallation } from './builds.ts';
-import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, originOf, ROOTS } from './package-roots.ts';
+import { FOLDER } from './folder.ts';
+import {
+  describeInstallation,
+  fetchPackages,
+  type Interpreter,
+  inRoot,
+  isWholeMatrix,
+  originOf,
+  ROOTS,
+} from './package-roots.ts';
 
 export interface Python extends Interpreter {
   title: string;
@@ -72,7 +80,7 @@ function ownBuilds(): Python[] {
 
 function buildPython({ version, variant }: (typeof SOURCES)[number]): Python[] {
   const folder = join(ROOTS, 'python');
-  const script = join(import.meta.dirname, 'build-python.sh');
+  const script = join(FOLDER, 'build-python.sh');
   const { status, stderr } = spawnSync(script, [folder, version, variant], { encoding: 'utf8' });
   if (status !== 0) {
     const reason = stderr.trim().split('\n').at(-1);

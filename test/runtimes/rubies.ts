@@ -6,8 +6,16 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
-import { describeInstallation } from './builds.ts';
-import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, originOf, ROOTS } from './package-roots.ts';
+import { FOLDER } from './folder.ts';
+import {
+  describeInstallation,
+  fetchPackages,
+  type Interpreter,
+  inRoot,
+  isWholeMatrix,
+  originOf,
+  ROOTS,
+} from './package-roots.ts';
 
 export interface Ruby extends Interpreter {
   title: string;
@@ -50,7 +58,7 @@ function packagedRuby({ suite, version }: (typeof SUITES)[number]): Ruby[] {
 
 function buildRuby(version: string): Ruby[] {
   const folder = join(ROOTS, 'ruby-yjit');
-  const script = join(import.meta.dirname, 'build-ruby.sh');
+  const script = join(FOLDER, 'build-ruby.sh');
   const { status, stderr } = spawnSync(script, [folder, version], { encoding: 'utf8' });
   if (status === 0)
     return describeRuby('from source', inPlace(join(folder, version, 'bin/ruby'))).filter(

@@ -1,17 +1,5 @@
-import { join } from 'node:path';
-import { describe } from 'vitest';
-import { missingRights } from '../support/fixtures.ts';
-import { findErlangs, runModule } from './erlangs.ts';
+import { eachOf } from '../support/each-of.ts';
 import { itKeepsTheSplit } from './split.ts';
+import { SPLIT_CASES } from './split-cases.ts';
 
-const SCRIPT = join(import.meta.dirname, 'beam/split.erl');
-const erlangs = missingRights ? [] : findErlangs();
-
-describe.skipIf(missingRights).each(erlangs)('30 % and 70 % in $title', (erlang) => {
-  itKeepsTheSplit({
-    command: runModule(erlang, SCRIPT),
-    build: erlang.build,
-    shapes: ['leaf', 'recursive', 'closures'],
-    frameType: 'beam',
-  });
-});
+eachOf(SPLIT_CASES.beam)('30 % and 70 % in $title', itKeepsTheSplit);

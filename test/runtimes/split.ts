@@ -6,11 +6,12 @@ import { toPid } from '../../common/base/brand.ts';
 import type { FrameType, Profile } from '../../common/profile/model/profile.ts';
 import { decodeOtlp } from '../../common/profile/otlp/otlp-decode.ts';
 import { encodeOtlp } from '../../common/profile/otlp/otlp-encode.ts';
-import { type TestedBuild, titleOfSplit } from '../../scripts/runtime-support.ts';
+import { titleOfSplit } from '../../scripts/runtime-support.ts';
 import { Recording } from '../support/recording.ts';
 import './builds.ts';
 import { all, deviation, SHARE, type Split, shareOf, sumOf, Windows } from './known-split.ts';
 import { isWholeMatrix } from './package-roots.ts';
+import type { SplitCase } from './split-cases.ts';
 
 const TOLERANCE = 0.03;
 const WINDOWS = isWholeMatrix ? 6 : 1;
@@ -22,15 +23,6 @@ const RATES: readonly { rate: number; minOfWindow: number; minOfAll: number }[] 
     ]
   : [{ rate: 997, minOfWindow: 50, minOfAll: 400 }];
 const LIMIT_MS = isWholeMatrix ? 240_000 : 90_000;
-
-export interface SplitProgram {
-  /** Program and arguments before the shape. */
-  command: readonly string[];
-  environment?: Readonly<Record<string, string>>;
-  build: TestedBuild;
-  shapes: readonly string[];
-  frameType: FrameType;
-}
 
 /** What arrives: written as OTLP, and read again. */
 function received(profile: Profile): Profile[] {
@@ -83,7 +75,7 @@ class Observer {
 }
 
 /** Runs all shapes of a program at once and holds each to its share, at each rate at once. */
-export function itKeepsTheSplit(program: SplitProgram): void {
+export function itKeepsTheSplit(program: SplitCase): void {
   const { command, environment = {}, build, shapes, frameType } = program;
   const running = new Map<string, ChildProcess>();
   const observers = new Map<number, Observer>();
