@@ -88,7 +88,7 @@ build/otlp.js: $(shell find proto -name '*.proto') package-lock.json
 build/web/index.html: $(shell find collector/web -type f) package-lock.json
 	node scripts/build-web.mjs
 
-SOURCES := $(shell find agent collector common otlp-client cli scripts test/bench test/oracle test/unwinders test/kernels test/arm64 -name '*.ts' -not -name '*.test.ts')
+SOURCES := $(shell find agent collector common otlp-client cli scripts test -name '*.ts' -not -name '*.test.ts')
 dist/.stamp: $(SOURCES) tsconfig.json package.json build/otlp.js
 	node_modules/.bin/tsc -b
 	@touch $@

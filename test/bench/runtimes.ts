@@ -51,81 +51,96 @@ const DOTNET = `${ROOT}build/dotnet/dnv/net/runtime/.net`;
 const SCRIPTS = `${ROOT}test/runtimes`;
 const QUIET = { info: () => {}, debug: () => {}, warn: (message: string) => console.error(message) };
 
+/** Programs of a runtime, by their titles and last arguments. None, and a printed reason, where it is not installed. */
+function programsOf(
+  name: string,
+  runtime: string,
+  command: readonly [string, ...string[]],
+  ...programs: readonly (readonly [title: string, ...args: string[]])[]
+): BusyProgram[] {
+  if (spawnSync('which', [command[0]]).status === 0)
+    return programs.map(([title, ...args]) => ({
+      title: `${name}: ${title}`,
+      ...{ runtime, command: [...command, ...args] },
+    }));
+  console.error(`skipped ${name}: ${command[0]} is not installed`);
+  return [];
+}
+
 function busyPrograms(directory: string): BusyProgram[] {
   const deep = join(directory, 'deep');
   execFileSync('gcc', ['-O2', '-fomit-frame-pointer', '-o', deep, `${ROOT}test/fixtures/deep.c`]);
-  const python = (title: string, scenario: string): BusyProgram => ({
-    title: `CPython: ${title}`,
-    runtime: 'cpython',
-    command: ['/usr/bin/python3', `${SCRIPTS}/python/scenarios.py`, scenario],
-  });
-  const node = (title: string, flags: string[]): BusyProgram => ({
-    title: `Node ${process.versions.node}: ${title}`,
-    runtime: 'v8',
-    command: [process.execPath, ...flags, `${SCRIPTS}/v8/chain.cjs`],
-  });
-  const java = (title: string, flags: string[]): BusyProgram => ({
-    title: `Java: ${title}`,
-    runtime: 'hotspot',
-    command: ['java', ...flags, '-cp', directory, 'Chain'],
-  });
-  const perl = (title: string, scenario: string): BusyProgram => ({
-    title: `Perl: ${title}`,
-    runtime: 'perl',
-    command: ['/usr/bin/perl', `${SCRIPTS}/perl/scenarios.pl`, scenario],
-  });
-  const php = (title: string, scenario: string): BusyProgram => ({
-    title: `PHP: ${title}`,
-    runtime: 'php',
-    command: ['/usr/bin/php', '-n', `${SCRIPTS}/php/scenarios.php`, scenario],
-  });
-  const luajit = (title: string, mode: string, scenario: string): BusyProgram => ({
-    title: `LuaJIT: ${title}`,
-    runtime: 'luajit',
-    command: ['/usr/bin/luajit', `${SCRIPTS}/luajit/scenarios.lua`, mode, scenario],
-  });
-  const lua = (series: string, scenario: string): BusyProgram => ({
-    title: `Lua ${series}: recursion, 100 deep`,
-    runtime: 'lua',
-    command: [`/usr/bin/lua${series}`, `${SCRIPTS}/luajit/scenarios.lua`, 'interpreter', scenario],
-  });
-  const sharp = dotnetPrograms(directory);
-  const erlang = (title: string, scenario: string): BusyProgram => ({
-    title: `Erlang: ${title}`,
-    runtime: 'beam',
-    command: [
-      'erl',
-      ...['+S', '1:1', '-noshell', '-eval'],
-      `{ok, M, B} = compile:file("${SCRIPTS}/beam/scenarios.erl", [binary]), code:load_binary(M, "", B), M:main([${scenario}]).`,
-    ],
-  });
-  const hasErlang = spawnSync('erl', ['-version']).status === 0;
-  if (!hasErlang) console.error('skipped Erlang: erl is not installed');
-  const hasJava = spawnSync('javac', ['-d', directory, `${SCRIPTS}/hotspot/Chain.java`]).status === 0;
-  const hasPhp = existsSync('/usr/bin/php');
-  if (!hasPhp) console.error('skipped PHP: it is not installed');
-  if (!hasJava) console.error('skipped Java: javac is not installed');
+  const recursion = ['recursion, 50 deep', 'recursion'] as const;
+  const chain = `${SCRIPTS}/v8/chain.cjs`;
+  const ofLua = `${SCRIPTS}/luajit/scenarios.lua`;
+  const lua = (series: string): BusyProgram[] =>
+    programsOf(
+      `Lua ${series}`,
+      'lua',
+      [`/usr/bin/lua${series}`, ofLua, 'interpreter'],
+      ['recursion, 100 deep', 'recursion'],
+    );
   return [
     { title: 'C, 40 deep', runtime: undefined, command: [deep, '40'] },
-    python('recursion, 50 deep', 'recursion'),
-    python('through sorted(), map() and functools', 'native'),
-    node('interpreted', ['--no-opt', '--no-sparkplug']),
-    node('optimized', []),
-    perl('recursion, 50 deep', 'recursion'),
-    perl('through sort and tied variables', 'tied_twice'),
-    ...(hasPhp ? [php('recursion, 50 deep', 'recursion'), php('methods', 'methods')] : []),
-    luajit('recursion, 100 deep, interpreted', 'interpreter', 'recursion'),
-    luajit('recursion, 100 deep, compiled', 'jit', 'recursion'),
-    ...['5.1', '5.4']
-      .filter((series) => existsSync(`/usr/bin/lua${series}`))
-      .map((series) => lua(series, 'recursion')),
-    ...sharp,
+    ...programsOf('CPython', 'cpython', ['/usr/bin/python3', `${SCRIPTS}/python/scenarios.py`], recursion, [
+      'through sorted(), map() and functools',
+      'native',
+    ]),
+    ...programsOf(
+      `Node ${process.versions.node}`,
+      'v8',
+      [process.execPath],
+      ['interpreted', '--no-opt', '--no-sparkplug', chain],
+      ['optimized', chain],
+    ),
+    ...programsOf('Ruby', 'ruby', ['/usr/bin/ruby', `${SCRIPTS}/ruby/scenarios.rb`], recursion, [
+      'recursion, 400 deep',
+      'deep',
+    ]),
+    ...programsOf('Perl', 'perl', ['/usr/bin/perl', `${SCRIPTS}/perl/scenarios.pl`], recursion, [
+      'through sort and tied variables',
+      'tied_twice',
+    ]),
+    ...programsOf('PHP', 'php', ['/usr/bin/php', '-n', `${SCRIPTS}/php/scenarios.php`], recursion, [
+      'methods',
+      'methods',
+    ]),
+    ...programsOf(
+      'LuaJIT',
+      'luajit',
+      ['/usr/bin/luajit', ofLua],
+      ['recursion, 100 deep, interpreted', 'interpreter', 'recursion'],
+      ['recursion, 100 deep, compiled', 'jit', 'recursion'],
+    ),
+    ...['5.1', '5.4'].flatMap(lua),
+    ...dotnetPrograms(directory),
     ...goPrograms(directory),
-    ...(hasErlang ? [erlang('recursion, 50 deep', 'deep'), erlang('in a comparison', 'compared')] : []),
-    ...(hasJava
-      ? [java('interpreted', ['-Xint']), java('compiled', ['-XX:CompileCommand=dontinline,Chain::*'])]
-      : []),
+    ...programsOf(
+      'Erlang',
+      'beam',
+      ['erl', '+S', '1:1', '-noshell', '-eval'],
+      ['recursion, 50 deep', erlang('deep')],
+      ['in a comparison', erlang('compared')],
+    ),
+    ...javaPrograms(directory),
   ];
+}
+
+const erlang = (scenario: string): string =>
+  `{ok, M, B} = compile:file("${SCRIPTS}/beam/scenarios.erl", [binary]), code:load_binary(M, "", B), M:main([${scenario}]).`;
+
+function javaPrograms(directory: string): BusyProgram[] {
+  if (spawnSync('javac', ['-d', directory, `${SCRIPTS}/hotspot/Chain.java`]).status !== 0) {
+    console.error('skipped Java: javac is not installed');
+    return [];
+  }
+  return programsOf(
+    'Java',
+    'hotspot',
+    ['java'],
+    ['interpreted', '-Xint', '-cp', directory, 'Chain'],
+    ['compiled', '-XX:CompileCommand=dontinline,Chain::*', '-cp', directory, 'Chain'],
+  );
 }
 
 /** Its frames are native ones: what is added is to read labels. */

@@ -34,6 +34,19 @@ describe('windows of a split', () => {
     expect(windows.samples).toBe(3);
   });
 
+  it.each([
+    ['Split.a', 'Split.b'],
+    ['void Split.a(double)', 'double Split.b(java.lang.String[])'],
+    ['Split.Machines.a', 'Split/Machines/<b>d__1.MoveNext'],
+    ['Object#a', 'main::b'],
+    ['split:a/1', 'b'],
+  ])('know the two as runtimes and profilers call them: %s, %s', (a, b) => {
+    const windows = new Windows();
+    windows.add(profileOf(a, [101, 102]), 7, 'v8js');
+    windows.add(profileOf(b, [101]), 7, 'v8js');
+    expect(windows.sum).toEqual({ a: 2, b: 1 });
+  });
+
   it('of a function that shows nothing of the two have none', () => {
     const windows = new Windows();
     windows.add(profileOf('both', [101]), 7, 'v8js');

@@ -23,6 +23,15 @@ export interface Span {
   to: bigint;
 }
 
+/**
+ * Java's, .NET's and Ruby's have their class before them, Perl's their package, Erlang's their module and number of parameters.
+ * The OpenTelemetry profiler shows Java's with their types, and .NET's machines of async methods as those.
+ */
+const plainName = (name: string): string =>
+  name
+    .replace(/^(?:[\w.]+ )?(?:Split\.(?:Machines\.)?|Object#|main::|split:)|\/1$|\(.*\)$/g, '')
+    .replace(/^(?:.*\/)?<([ab])>d__\d+\.MoveNext$/, '$1');
+
 /** The split of one process by windows of 5 s, since the beginning of a span or else since its first sample. */
 export class Windows {
   readonly #span: Span | undefined;
@@ -44,15 +53,7 @@ export class Windows {
       this.samples += times.length;
       const names = [...profile.stacks[stack]!].flatMap((at) => {
         const { frameType: type, lines } = profile.locations[at]!;
-        // Java's, .NET's and Ruby's have their class before them, Perl's their package, Erlang's their module and number of parameters
-        return type === frameType
-          ? lines.map(({ func }) =>
-              profile.functions[func]!.name.replace(
-                /^(?:Split\.(?:Machines\.)?|Object#|main::|split:)|\/1$/g,
-                '',
-              ),
-            )
-          : [];
+        return type === frameType ? lines.map(({ func }) => plainName(profile.functions[func]!.name)) : [];
       });
       const name = names.find((text) => text === 'a' || text === 'b');
       if (name !== 'a' && name !== 'b') continue;
