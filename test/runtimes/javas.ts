@@ -6,15 +6,8 @@ import process from 'node:process';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { hasTool, scratchFolder } from '../support/fixtures.ts';
 import { FOLDER } from './folder.ts';
-import {
-  describeInstallation,
-  fetchPackages,
-  type Interpreter,
-  inRoot,
-  isWholeMatrix,
-  originOf,
-  ROOTS,
-} from './package-roots.ts';
+import { describeInstallation } from './installation.ts';
+import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, originOf, ROOTS } from './package-roots.ts';
 
 export interface Java extends Interpreter {
   title: string;

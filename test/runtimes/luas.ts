@@ -3,14 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
-import {
-  describeInstallation,
-  fetchPackages,
-  type Interpreter,
-  inRoot,
-  isWholeMatrix,
-  ROOTS,
-} from './package-roots.ts';
+import { describeInstallation } from './installation.ts';
+import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, ROOTS } from './package-roots.ts';
 
 export interface Lua extends Interpreter {
   title: string;

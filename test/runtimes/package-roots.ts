@@ -27,14 +27,6 @@ export function originOf(suite: string): string {
   return `${UBUNTU_SUITES.has(suite) ? 'Ubuntu' : 'Debian'} ${suite}`;
 }
 
-/** `Debian bookworm`, for what is installed here; `Debian bookworm, arm64`. */
-export function describeInstallation(): string {
-  const release = readFileSync('/etc/os-release', 'utf8');
-  const field = (name: string): string => new RegExp(`^${name}="?(.*?)"?$`, 'm').exec(release)?.[1] ?? '';
-  const origin = [field('NAME').split(' ')[0], field('VERSION_CODENAME')].filter((text) => text !== '');
-  return `${origin.join(' ')}${process.arch === 'x64' ? '' : `, ${process.arch}`}`;
-}
-
 /** Path of the folder; undefined, and a printed reason, where it can't be had. */
 export function fetchPackages(
   folder: string,

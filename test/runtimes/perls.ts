@@ -5,15 +5,8 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { FOLDER } from './folder.ts';
-import {
-  describeInstallation,
-  fetchPackages,
-  type Interpreter,
-  inRoot,
-  isWholeMatrix,
-  originOf,
-  ROOTS,
-} from './package-roots.ts';
+import { describeInstallation } from './installation.ts';
+import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, originOf, ROOTS } from './package-roots.ts';
 
 export interface Perl extends Interpreter {
   title: string;

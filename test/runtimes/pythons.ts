@@ -5,15 +5,8 @@ import { join } from 'node:path';
 import process from 'node:process';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { FOLDER } from './folder.ts';
-import {
-  describeInstallation,
-  fetchPackages,
-  type Interpreter,
-  inRoot,
-  isWholeMatrix,
-  originOf,
-  ROOTS,
-} from './package-roots.ts';
+import { describeInstallation } from './installation.ts';
+import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, originOf, ROOTS } from './package-roots.ts';
 
 export interface Python extends Interpreter {
   title: string;
