@@ -130,6 +130,8 @@ const textOf = ({ operand, low, high }: UnnamedFrame['words']): string => `${ope
 const small = (number: number): number => ((number | 0) === number ? number | 0 : number);
 
 const NO_LINES: FrameLine[] = [];
+/** Only a frame without one may be another one soon: those with one need not be looked up twice. */
+const hasLine = ({ line }: FrameLine): boolean => line > 0;
 
 export class FrameResolver {
   readonly #native: NativeSource;
@@ -219,7 +221,7 @@ export class FrameResolver {
       const kind = words.kind(i);
       if (kind === FrameKind.FILE) i++;
       else if (isRuntime(kind)) {
-        isLasting &&= !this.#interpreted.isForNow(trace, trace.u32Pairs, i * 2);
+        isLasting &&= frame.lines.every(hasLine) || !this.#interpreted.isForNow(trace, trace.u32Pairs, i * 2);
         i++;
         yield;
       }

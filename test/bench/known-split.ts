@@ -58,7 +58,8 @@ const START_LIMIT_MS = 180_000;
 /** For names, from then on. */
 const NAMES_LIMIT_MS = 45_000;
 const POLL_MS = 250;
-const QUIET_MS = 1000;
+/** The requests of one profile come within less. */
+const BETWEEN_REQUESTS_MS = 1000;
 /** Of both agents' pushes; one that holds later samples comes after all that hold earlier ones. */
 const INTERVAL_NS = 5_000_000_000n;
 /** A window with fewer says nothing. */
@@ -129,7 +130,7 @@ class Observed {
 
   /** What was sampled until then has arrived, as far as one can see: a profile that comes late comes in several requests. */
   isPast(time: bigint): boolean {
-    return this.#newest >= time && Date.now() - this.#takenAtMs > QUIET_MS;
+    return this.#newest >= time && Date.now() - this.#takenAtMs > BETWEEN_REQUESTS_MS;
   }
 
   /** What was sampled in this span counts, or all from now on. */
